@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+# bash completion for layac
+
+_layac()
+{
+    local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} command=${COMP_WORDS[1]}
+    local words="" files=no
+
+    COMPREPLY=()
+    if ((COMP_CWORD == 1)); then
+        words="predict info tokenize help --version --help"
+    else
+        case $previous in
+            --model) files=folders ;;
+            --state-file | --state-json-file | --questions | --lang-temperatures | --tokenizer | --file) files=yes ;;
+            --precision) words="float double" ;;
+            --state | --state-json | --text | --threads | --max-len | --head-max-len | --min-confidence | --lang) return ;;
+            *)
+                case $command in
+                    predict) words="--model --state --state-file --state-json --state-json-file --questions --pretty
+                        --table --raw --state-token-counts --threads --max-len --head-max-len --min-confidence --lang
+                        --lang-temperatures --precision --help" ;;
+                    info) words="--model --hashes --help" ;;
+                    tokenize) words="--model --tokenizer --text --file --lines --tokens --help" ;;
+                    help) words="predict info tokenize" ;;
+                esac
+                ;;
+        esac
+    fi
+
+    local line
+    while IFS= read -r line; do
+        COMPREPLY+=("$line")
+    done < <(
+        case $files in
+            folders) compgen -d -- "$word" ;;
+            yes) compgen -f -- "$word" ;;
+            *) compgen -W "$words" -- "$word" ;;
+        esac
+    )
+    if [[ $files != no ]]; then
+        compopt -o filenames 2>/dev/null
+    fi
+}
+
+complete -F _layac layac

@@ -1,0 +1,713 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The network against recorded PyTorch outputs, the float32 engine against the float64 reference, and the promise of the same bits for
+ * any number of threads, any company in a batch, any previous contents of the working memory, and any stored type that holds the
+ * same values.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "kernels/kernels.h"
+#include "model/engine.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MAX_CASES 64
+#define MAX_ROWS 128
+#define MAX_OPTIONS 128
+
+/* ------------------------------------------------------------------ files */
+
+typedef struct checkpoint {
+    const char *name;
+    laya_file encoder_file, agent_file, weight_file;
+    laya_json encoder, agent;
+    laya_config config;
+    laya_safetensors tensors;
+    laya_weights weights;
+    laya_network network;
+} checkpoint;
+
+/* A recorded row and what the engine said about it. */
+typedef struct golden_row {
+    uint32_t ids[2048];
+    uint32_t markers[MAX_OPTIONS];
+    double expected[MAX_OPTIONS], expected_action[LAYA_MAX_ACTIONS];
+    double logits[MAX_OPTIONS], action_logits[LAYA_MAX_ACTIONS];
+    laya_row row;
+} golden_row;
+
+typedef struct suite {
+    checkpoint model;
+    const char *golden;
+    golden_row *rows; /* [MAX_ROWS] */
+    size_t row_count;
+    double logit_bound;
+} suite;
+
+static suite demo = {.golden = "tests/golden/laya-demo", .logit_bound = 2e-5};
+static suite tiny = {.golden = "tests/golden/laya-tiny-random", .logit_bound = 2e-4};
+
+static const char *source_path(const char *directory, const char *name)
+{
+    static char path[1024];
+    const char *root = getenv("LAYA_SOURCE_DIR");
+#ifdef LAYA_SOURCE_DIR
+    if (!root) root = LAYA_SOURCE_DIR;
+#endif
+    snprintf(path, sizeof path, "%s/%s/%s", root ? root : ".", directory, name);
+    return path;
+}
+
+static void check(laya_status status, const laya_error *error)
+{
+    if (status != LAYA_OK) fail_msg("%s: %s", laya_status_name(status), error->message);
+}
+
+static void open_checkpoint(checkpoint *c, const char *directory)
+{
+    laya_error error;
+    check(laya_file_map(&c->encoder_file, source_path(directory, "encoder/config.json"), &error), &error);
+    check(laya_file_map(&c->agent_file, source_path(directory, "rl_agent_config.json"), &error), &error);
+    check(laya_file_map(&c->weight_file, source_path(directory, "model.safetensors"), &error), &error);
+    check(laya_json_parse(&c->encoder, (const char *)c->encoder_file.data, c->encoder_file.size, NULL, &error), &error);
+    check(laya_json_parse(&c->agent, (const char *)c->agent_file.data, c->agent_file.size, NULL, &error), &error);
+    check(laya_config_read(&c->config, laya_json_root(&c->encoder), laya_json_root(&c->agent), NULL, &error), &error);
+    check(laya_safetensors_read(&c->tensors, c->weight_file.data, c->weight_file.size, NULL, &error), &error);
+    check(laya_weights_bind(&c->weights, &c->tensors, &c->config, NULL, &error), &error);
+    c->network = (laya_network){.config = &c->config, .weights = &c->weights};
+}
+
+static void close_checkpoint(checkpoint *c)
+{
+    laya_weights_close(&c->weights);
+    laya_safetensors_close(&c->tensors);
+    laya_config_close(&c->config);
+    laya_json_close(&c->encoder);
+    laya_json_close(&c->agent);
+    laya_file_unmap(&c->weight_file);
+    laya_file_unmap(&c->encoder_file);
+    laya_file_unmap(&c->agent_file);
+}
+
+static uint32_t read_integers(laya_json_value list, uint32_t *out, size_t limit)
+{
+    uint32_t count = 0;
+    for (laya_json_iterator it = laya_json_first(list); laya_json_present(it.value); laya_json_next(&it)) {
+        assert_true(count < limit);
+        assert_true(laya_json_to_uint32(it.value, &out[count++]));
+    }
+    return count;
+}
+
+static uint32_t read_doubles(laya_json_value list, double *out, size_t limit)
+{
+    uint32_t count = 0;
+    for (laya_json_iterator it = laya_json_first(list); laya_json_present(it.value); laya_json_next(&it)) {
+        assert_true(count < limit);
+        assert_true(laya_json_to_double(it.value, &out[count++]));
+    }
+    return count;
+}
+
+static uint32_t type_number(laya_json_value question)
+{
+    laya_json_value type = laya_json_get(question, "type");
+    return laya_json_equals(type, "choice") ? 0 : laya_json_equals(type, "score") ? 1 : 2;
+}
+
+static void read_case(suite *s, const char *name)
+{
+    laya_error error;
+    laya_file file;
+    laya_json doc;
+    char leaf[160];
+    snprintf(leaf, sizeof leaf, "%s.json", name);
+    check(laya_file_map(&file, source_path(s->golden, leaf), &error), &error);
+    check(laya_json_parse(&doc, (const char *)file.data, file.size, NULL, &error), &error);
+    laya_json_value root = laya_json_root(&doc);
+    laya_json_value rows = laya_json_get(root, "rows");
+    for (laya_json_iterator it = laya_json_first(rows); laya_json_present(it.value); laya_json_next(&it)) {
+        assert_true(s->row_count < MAX_ROWS);
+        golden_row *g = &s->rows[s->row_count++];
+        size_t size;
+        char qid[128];
+        const char *text = laya_json_text(laya_json_get(it.value, "qid"), &size);
+        snprintf(qid, sizeof qid, "%.*s", (int)size, text);
+        g->row.type = type_number(laya_json_get(laya_json_get(root, "questions"), qid));
+        g->row.count = read_integers(laya_json_get(it.value, "input_ids"), g->ids, 2048);
+        g->row.options = read_integers(laya_json_get(it.value, "markers"), g->markers, MAX_OPTIONS);
+        assert_int_equal(read_doubles(laya_json_get(it.value, "logits"), g->expected, MAX_OPTIONS), g->row.options);
+        assert_int_equal(read_doubles(laya_json_get(it.value, "act_logits"), g->expected_action, LAYA_MAX_ACTIONS),
+                         s->model.config.actions);
+        g->row.ids = g->ids;
+        g->row.markers = g->markers;
+        g->row.logits = g->logits;
+        g->row.action_logits = g->action_logits;
+    }
+    laya_json_close(&doc);
+    laya_file_unmap(&file);
+}
+
+static void open_suite(suite *s, const char *directory)
+{
+    laya_error error;
+    laya_file file;
+    laya_json doc;
+    open_checkpoint(&s->model, directory);
+    s->rows = calloc(MAX_ROWS, sizeof *s->rows);
+    assert_non_null(s->rows);
+    check(laya_file_map(&file, source_path(s->golden, "index.json"), &error), &error);
+    check(laya_json_parse(&doc, (const char *)file.data, file.size, NULL, &error), &error);
+    laya_json_value cases = laya_json_get(laya_json_root(&doc), "cases");
+    for (laya_json_iterator it = laya_json_first(cases); laya_json_present(it.value); laya_json_next(&it)) {
+        size_t size;
+        char name[128];
+        const char *text = laya_json_text(laya_json_get(it.value, "name"), &size);
+        snprintf(name, sizeof name, "%.*s", (int)size, text);
+        read_case(s, name);
+    }
+    assert_true(s->row_count > 20);
+    laya_json_close(&doc);
+    laya_file_unmap(&file);
+}
+
+static int open_all(void **unused)
+{
+    (void)unused;
+    open_suite(&demo, "models/laya-demo");
+    open_suite(&tiny, "tests/data/laya-tiny-random");
+    return 0;
+}
+
+static int close_all(void **unused)
+{
+    (void)unused;
+    close_checkpoint(&demo.model);
+    close_checkpoint(&tiny.model);
+    free(demo.rows);
+    free(tiny.rows);
+    return 0;
+}
+
+/* ------------------------------------------------------------------ running */
+
+/* The rows first .. first + count - 1 in one call. Results are set to NaN before. */
+static void run_rows(suite *s, const laya_network *network, size_t first, size_t count, unsigned threads, laya_arena *arena)
+{
+    laya_error error;
+    laya_pool *pool;
+    laya_row rows[MAX_ROWS];
+    for (size_t i = 0; i < count; i++) {
+        golden_row *g = &s->rows[first + i];
+        for (size_t o = 0; o < MAX_OPTIONS; o++) g->logits[o] = NAN;
+        for (size_t a = 0; a < LAYA_MAX_ACTIONS; a++) g->action_logits[a] = NAN;
+        rows[i] = g->row;
+    }
+    check(laya_pool_open(threads, NULL, &pool, &error), &error);
+    check(laya_engine_run(network, rows, count, pool, arena, NULL, &error), &error);
+    laya_pool_close(pool);
+}
+
+/* Largest error of the logits, and of the action logits relative to max(1, |x|). */
+static void measure(const suite *s, double *logits, double *actions)
+{
+    *logits = *actions = 0;
+    for (size_t r = 0; r < s->row_count; r++) {
+        const golden_row *g = &s->rows[r];
+        for (uint32_t o = 0; o < g->row.options; o++) {
+            double gap = fabs(g->logits[o] - g->expected[o]);
+            *logits = gap <= *logits ? *logits : gap; /* a NaN counts */
+        }
+        for (uint32_t a = 0; a < s->model.config.actions; a++) {
+            double size = fabs(g->expected_action[a]);
+            double gap = fabs(g->action_logits[a] - g->expected_action[a]) / (size > 1 ? size : 1);
+            *actions = gap <= *actions ? *actions : gap;
+        }
+    }
+}
+
+static void check_golden(suite *s)
+{
+    double logits, actions;
+    laya_arena arena;
+    for (size_t i = 0; laya_kernels_at(i); i++) {
+        const laya_kernels *kernels = laya_kernels_at(i);
+        if ((kernels->cpu & laya_cpu_features(LAYA_CPU_ALL)) != kernels->cpu) continue;
+        laya_network network = s->model.network;
+        network.kernels = kernels;
+        laya_arena_init(&arena, NULL);
+        for (size_t r = 0; r < s->row_count; r++) {
+            run_rows(s, &network, r, 1, 2, &arena);
+            laya_arena_reset(&arena);
+        }
+        laya_arena_close(&arena);
+        measure(s, &logits, &actions);
+        print_message("%-28s %-8s float32 against PyTorch: logits %.2e, actions %.2e relative\n", s->golden, kernels->name,
+                      logits, actions);
+        assert_true(logits <= s->logit_bound);
+        assert_true(actions <= 1e-4);
+    }
+    laya_arena_init(&arena, NULL);
+    for (size_t r = 0; r < s->row_count; r++) {
+        laya_error error;
+        golden_row *g = &s->rows[r];
+        check(laya_reference_run(&s->model.network, &g->row, 1, &arena, NULL, &error), &error);
+        laya_arena_reset(&arena);
+    }
+    laya_arena_close(&arena);
+    measure(s, &logits, &actions);
+    print_message("%-28s %-8s float64 against PyTorch: logits %.2e, actions %.2e relative\n", s->golden, "", logits, actions);
+    assert_true(logits <= s->logit_bound);
+    assert_true(actions <= 1e-4);
+}
+
+static void test_golden_demo(void **unused)
+{
+    (void)unused;
+    check_golden(&demo);
+}
+
+static void test_golden_tiny(void **unused)
+{
+    (void)unused;
+    check_golden(&tiny);
+}
+
+/* The recorded float64 values of an independent implementation, where the golden files have them, differ in the last digits only. */
+
+/* ------------------------------------------------------------------ traces */
+
+typedef struct trace_check {
+    const laya_safetensors *expected;
+    size_t seen;
+    double worst;
+} trace_check;
+
+/* Relative error: largest difference over the largest magnitude of the tensor. */
+static void compare_trace(void *user, const char *name, const double *values, size_t rows, size_t cols)
+{
+    trace_check *t = user;
+    const laya_tensor_entry *entry = laya_safetensors_find(t->expected, name);
+    if (!entry) fail_msg("the golden trace has no %s", name);
+    assert_int_equal(entry->tensor.rows, rows);
+    assert_int_equal(entry->tensor.cols, cols);
+    double largest = 0, gap = 0;
+    for (size_t i = 0; i < rows * cols; i++) {
+        float value;
+        laya_tensor_widen(&entry->tensor, i, 1, &value);
+        if (fabs((double)value) > largest) largest = fabs((double)value);
+        double difference = fabs((double)value - values[i]);
+        gap = difference <= gap ? gap : difference;
+    }
+    double relative = gap / largest;
+    if (!(relative <= 1e-4)) print_error("%s: relative difference %g\n", name, relative);
+    t->worst = relative <= t->worst ? t->worst : relative;
+    t->seen++;
+}
+
+static uint32_t to_integers(const laya_safetensors *tensors, const char *name, uint32_t *out)
+{
+    const laya_tensor_entry *entry = laya_safetensors_find(tensors, name);
+    assert_non_null(entry);
+    for (uint32_t i = 0; i < entry->tensor.cols; i++) {
+        float value;
+        laya_tensor_widen(&entry->tensor, i, 1, &value);
+        out[i] = (uint32_t)value;
+    }
+    return entry->tensor.cols;
+}
+
+static void check_trace(suite *s)
+{
+    laya_error error;
+    laya_file file;
+    laya_safetensors expected;
+    laya_arena arena;
+    laya_pool *pool;
+    golden_row *g = calloc(1, sizeof *g);
+    assert_non_null(g);
+    check(laya_file_map(&file, source_path(s->golden, "trace.safetensors"), &error), &error);
+    check(laya_safetensors_read(&expected, file.data, file.size, NULL, &error), &error);
+    check(laya_pool_open(2, NULL, &pool, &error), &error);
+    laya_arena_init(&arena, NULL);
+    laya_row row = {.ids = g->ids, .markers = g->markers, .logits = g->logits, .action_logits = g->action_logits, .type = 0};
+    row.count = to_integers(&expected, "input_ids", g->ids);
+    row.options = to_integers(&expected, "markers", g->markers);
+    size_t steps = 4 + s->model.config.encoder_layers + s->model.config.head_layers;
+    for (int reference = 0; reference < 2; reference++) {
+        trace_check state = {.expected = &expected};
+        laya_trace trace = {.user = &state, .see = compare_trace};
+        if (reference) check(laya_reference_run(&s->model.network, &row, 1, &arena, &trace, &error), &error);
+        else check(laya_engine_run(&s->model.network, &row, 1, pool, &arena, &trace, &error), &error);
+        print_message("%-28s trace, float%d: %.2e of the largest value\n", s->golden, reference ? 64 : 32, state.worst);
+        assert_int_equal(state.seen, steps);
+        assert_true(state.worst <= 1e-4);
+        compare_trace(&state, "logits", row.logits, 1, row.options);
+        compare_trace(&state, "act_logits", row.action_logits, 1, s->model.config.actions);
+        assert_true(state.worst <= 1e-4);
+        laya_arena_reset(&arena);
+    }
+    laya_arena_close(&arena);
+    laya_pool_close(pool);
+    laya_safetensors_close(&expected);
+    laya_file_unmap(&file);
+    free(g);
+}
+
+static void test_traces(void **unused)
+{
+    (void)unused;
+    check_trace(&demo);
+    check_trace(&tiny);
+}
+
+/* A trace needs all rows of the last head layer, a plain run computes only those that are read: the answers have the same bits. */
+static void ignore_values(void *user, const char *name, const double *values, size_t rows, size_t cols)
+{
+    (void)name, (void)values, (void)rows, (void)cols;
+    ++*(size_t *)user;
+}
+
+static void test_trace_changes_nothing(void **unused)
+{
+    (void)unused;
+    laya_error error;
+    laya_arena arena;
+    laya_pool *pool;
+    golden_row *g = &demo.rows[0];
+    double first[MAX_OPTIONS];
+    size_t calls = 0;
+    laya_trace trace = {.user = &calls, .see = ignore_values};
+    laya_arena_init(&arena, NULL);
+    run_rows(&demo, &demo.model.network, 0, 1, 1, &arena);
+    memcpy(first, g->logits, sizeof first);
+    check(laya_pool_open(1, NULL, &pool, &error), &error);
+    check(laya_engine_run(&demo.model.network, &g->row, 1, pool, &arena, &trace, &error), &error);
+    assert_true(calls > 0);
+    assert_memory_equal(first, g->logits, g->row.options * sizeof *first);
+    laya_row two[2] = {g->row, g->row};
+    assert_int_equal(laya_engine_run(&demo.model.network, two, 2, pool, &arena, &trace, &error), LAYA_ERROR_ARGUMENT);
+    laya_pool_close(pool);
+    laya_arena_close(&arena);
+}
+
+/* ------------------------------------------------------------------ the same bits */
+
+typedef struct answers {
+    double logits[MAX_ROWS][MAX_OPTIONS];
+    double action_logits[MAX_ROWS][8];
+} answers;
+
+static answers *copy_answers(const suite *s)
+{
+    answers *a = calloc(1, sizeof *a);
+    assert_non_null(a);
+    for (size_t r = 0; r < s->row_count; r++) {
+        memcpy(a->logits[r], s->rows[r].logits, s->rows[r].row.options * sizeof(double));
+        memcpy(a->action_logits[r], s->rows[r].action_logits, s->model.config.actions * sizeof(double));
+    }
+    return a;
+}
+
+static void expect_answers(const suite *s, const answers *a, const char *what)
+{
+    for (size_t r = 0; r < s->row_count; r++) {
+        const golden_row *g = &s->rows[r];
+        if (memcmp(a->logits[r], g->logits, g->row.options * sizeof(double)) != 0 ||
+            memcmp(a->action_logits[r], g->action_logits, s->model.config.actions * sizeof(double)) != 0) {
+            fail_msg("%s, row %zu: other bits %s", s->golden, r, what);
+        }
+    }
+}
+
+static void check_same_bits(suite *s, const laya_network *network)
+{
+    laya_arena arena;
+    laya_arena_init(&arena, NULL);
+    for (size_t r = 0; r < s->row_count; r++) run_rows(s, network, r, 1, 1, &arena);
+    answers *alone = copy_answers(s);
+    static const unsigned threads[] = {1, 2, 3, 8};
+    for (size_t i = 0; i < sizeof threads / sizeof *threads; i++) {
+        laya_arena_reset(&arena);
+        run_rows(s, network, 0, s->row_count, threads[i], &arena);
+        expect_answers(s, alone, "in one batch of all rows");
+    }
+    laya_arena_close(&arena);
+    laya_arena_init(&arena, NULL);
+    arena.poison = true;
+    for (size_t step = 2; step <= 5; step++) {
+        for (size_t r = 0; r < s->row_count; r += step) {
+            size_t count = s->row_count - r < step ? s->row_count - r : step;
+            laya_arena_reset(&arena);
+            run_rows(s, network, r, count, 2, &arena);
+        }
+        expect_answers(s, alone, "in small batches with a poisoned arena");
+    }
+    laya_arena_close(&arena);
+    free(alone);
+}
+
+static void test_same_bits(void **unused)
+{
+    (void)unused;
+    for (size_t i = 0; laya_kernels_at(i); i++) {
+        const laya_kernels *kernels = laya_kernels_at(i);
+        if ((kernels->cpu & laya_cpu_features(LAYA_CPU_ALL)) != kernels->cpu) continue;
+        laya_network network = tiny.model.network;
+        network.kernels = kernels;
+        check_same_bits(&tiny, &network);
+    }
+    check_same_bits(&demo, &demo.model.network);
+}
+
+/* ------------------------------------------------------------------ no allocation */
+
+typedef struct counter {
+    size_t allocations;
+} counter;
+
+static void *count_allocation(void *user, size_t size)
+{
+    ((counter *)user)->allocations++;
+    return malloc(size);
+}
+
+static void release(void *user, void *block)
+{
+    (void)user;
+    free(block);
+}
+
+static void test_warm_runs_allocate_nothing(void **unused)
+{
+    (void)unused;
+    counter count = {0};
+    laya_allocator hooks = {&count, count_allocation, release};
+    laya_arena arena;
+    laya_arena_init(&arena, &hooks);
+    run_rows(&demo, &demo.model.network, 0, 8, 2, &arena);
+    laya_arena_reset(&arena);
+    assert_true(count.allocations > 0);
+    size_t before = count.allocations;
+    for (int i = 0; i < 5; i++) {
+        run_rows(&demo, &demo.model.network, (size_t)i, 3, 2, &arena);
+        laya_arena_reset(&arena);
+    }
+    assert_int_equal(count.allocations, before);
+    laya_arena_close(&arena);
+}
+
+static void *refuse(void *user, size_t size)
+{
+    size_t *left = user;
+    if (*left == 0) return NULL;
+    --*left;
+    return malloc(size);
+}
+
+static void test_failing_allocations(void **unused)
+{
+    (void)unused;
+    laya_error error;
+    laya_pool *pool;
+    check(laya_pool_open(2, NULL, &pool, &error), &error);
+    laya_status status = LAYA_ERROR_MEMORY;
+    for (size_t allowed = 0; status != LAYA_OK; allowed++) {
+        assert_true(allowed < 50);
+        size_t left = allowed;
+        laya_allocator hooks = {&left, refuse, release};
+        laya_arena arena;
+        laya_arena_init(&arena, &hooks);
+        status = laya_engine_run(&demo.model.network, &demo.rows[0].row, 1, pool, &arena, NULL, &error);
+        laya_arena_close(&arena);
+        if (allowed == 0) assert_int_equal(status, LAYA_ERROR_MEMORY);
+        assert_true(status == LAYA_OK || status == LAYA_ERROR_MEMORY);
+    }
+    laya_pool_close(pool);
+}
+
+/* ------------------------------------------------------------------ stored types */
+
+static void put64(unsigned char *out, uint64_t value)
+{
+    for (int i = 0; i < 8; i++) out[i] = (unsigned char)(value >> (8 * i));
+}
+
+/* The demo's tensors in another type, as a whole file in memory: F32 keeps every value, BF16 cuts the low bits off. */
+static unsigned char *encode(const laya_safetensors *tensors, laya_dtype dtype, size_t *size)
+{
+    size_t capacity = 16, at = 0;
+    for (uint32_t i = 0; i < tensors->count; i++) {
+        const laya_tensor_entry *e = &tensors->entries[i];
+        capacity += 256 + (size_t)e->tensor.rows * e->tensor.cols * laya_dtype_size(dtype);
+    }
+    unsigned char *file = calloc(capacity, 1);
+    assert_non_null(file);
+    char *text = (char *)file + 8;
+    int used = sprintf(text, "{");
+    for (uint32_t i = 0; i < tensors->count; i++) {
+        const laya_tensor_entry *e = &tensors->entries[i];
+        size_t bytes = (size_t)e->tensor.rows * e->tensor.cols * laya_dtype_size(dtype);
+        used += sprintf(text + used, "%s\"%s\":{\"dtype\":\"%s\",\"shape\":[", i ? "," : "", e->name, laya_dtype_name(dtype));
+        if (e->rank == 2) used += sprintf(text + used, "%lu,", (unsigned long)e->tensor.rows);
+        used += sprintf(text + used, "%lu],\"data_offsets\":[%zu,%zu]}", (unsigned long)e->tensor.cols, at, at + bytes);
+        at += bytes;
+    }
+    used += sprintf(text + used, "}");
+    put64(file, (uint64_t)used);
+    unsigned char *out = file + 8 + used;
+    for (uint32_t i = 0; i < tensors->count; i++) {
+        const laya_tensor *t = &tensors->entries[i].tensor;
+        for (size_t v = 0; v < (size_t)t->rows * t->cols; v++) {
+            float value;
+            laya_tensor_widen(t, v, 1, &value);
+            uint32_t bits;
+            memcpy(&bits, &value, sizeof bits);
+            if (dtype == LAYA_BF16) bits >>= 16;
+            for (size_t b = 0; b < laya_dtype_size(dtype); b++) *out++ = (unsigned char)(bits >> (8 * b));
+        }
+    }
+    *size = (size_t)(out - file);
+    return file;
+}
+
+/* Written to a file and mapped again, as a user would have it. */
+static void check_encoded(laya_dtype dtype, const char *path, laya_safetensors *source, laya_safetensors *copy, laya_file *file)
+{
+    laya_error error;
+    size_t size;
+    unsigned char *bytes = encode(source, dtype, &size);
+    FILE *stream = fopen(path, "wb");
+    assert_non_null(stream);
+    assert_int_equal(fwrite(bytes, 1, size, stream), size);
+    assert_int_equal(fclose(stream), 0);
+    free(bytes);
+    check(laya_file_map(file, path, &error), &error);
+    check(laya_safetensors_read(copy, file->data, file->size, NULL, &error), &error);
+}
+
+static void test_stored_types(void **unused)
+{
+    (void)unused;
+    laya_error error;
+    laya_arena arena;
+    laya_file file[3];
+    laya_safetensors copy[3];
+    laya_weights weights[3];
+    answers *results[3];
+    char path[3][64];
+    size_t count = demo.row_count;
+    laya_arena_init(&arena, NULL);
+    run_rows(&demo, &demo.model.network, 0, count, 2, &arena);
+    answers *original = copy_answers(&demo);
+    /* F16 as F32; cut to BF16; the BF16 values as F32. */
+    static const laya_dtype types[3] = {LAYA_F32, LAYA_BF16, LAYA_F32};
+    for (int i = 0; i < 3; i++) {
+        snprintf(path[i], sizeof path[i], "test_engine_%ld_%d.safetensors", (long)getpid(), i);
+        check_encoded(types[i], path[i], i == 2 ? &copy[1] : &demo.model.tensors, &copy[i], &file[i]);
+        check(laya_weights_bind(&weights[i], &copy[i], &demo.model.config, NULL, &error), &error);
+        laya_network network = {.config = &demo.model.config, .weights = &weights[i]};
+        laya_arena_reset(&arena);
+        run_rows(&demo, &network, 0, count, 2, &arena);
+        results[i] = copy_answers(&demo);
+        if (i == 0) expect_answers(&demo, original, "from F32 weights with the same values");
+        if (i == 1) assert_true(fabs(demo.rows[0].logits[0] - original->logits[0][0]) < 1);
+        if (i == 2) expect_answers(&demo, results[1], "from BF16 weights and the same values as F32");
+    }
+    for (int i = 0; i < 3; i++) {
+        laya_weights_close(&weights[i]);
+        laya_safetensors_close(&copy[i]);
+        laya_file_unmap(&file[i]);
+        remove(path[i]);
+        free(results[i]);
+    }
+    free(original);
+    laya_arena_close(&arena);
+}
+
+/* ------------------------------------------------------------------ bad input */
+
+static void test_rules(void **unused)
+{
+    (void)unused;
+    laya_error error;
+    laya_arena arena;
+    laya_pool *pool;
+    laya_arena_init(&arena, NULL);
+    check(laya_pool_open(1, NULL, &pool, &error), &error);
+    const laya_network *network = &tiny.model.network;
+    uint32_t ids[3] = {1, 2, 3}, markers[1] = {1};
+    double logits[1], actions[8];
+    const laya_row good = {ids, 3, markers, 1, 0, logits, actions};
+    laya_row row = good;
+    assert_int_equal(laya_engine_run(network, &row, 1, pool, &arena, NULL, &error), LAYA_OK);
+    assert_int_equal(laya_engine_run(network, &row, 0, pool, &arena, NULL, &error), LAYA_OK);
+    row.count = 0;
+    assert_int_equal(laya_engine_run(network, &row, 1, pool, &arena, NULL, &error), LAYA_ERROR_ARGUMENT);
+    row = good;
+    row.count = tiny.model.config.max_positions + 1;
+    assert_int_equal(laya_engine_run(network, &row, 1, pool, &arena, NULL, &error), LAYA_ERROR_ARGUMENT);
+    row = good;
+    row.options = 0;
+    assert_int_equal(laya_engine_run(network, &row, 1, pool, &arena, NULL, &error), LAYA_ERROR_ARGUMENT);
+    row = good;
+    row.type = 3;
+    assert_int_equal(laya_reference_run(network, &row, 1, &arena, NULL, &error), LAYA_ERROR_ARGUMENT);
+    row = good;
+    markers[0] = 3;
+    assert_int_equal(laya_engine_run(network, &row, 1, pool, &arena, NULL, &error), LAYA_ERROR_ARGUMENT);
+    markers[0] = 1;
+    ids[2] = tiny.model.config.vocab_size;
+    assert_int_equal(laya_engine_run(network, &row, 1, pool, &arena, NULL, &error), LAYA_ERROR_ARGUMENT);
+    laya_pool_close(pool);
+    laya_arena_close(&arena);
+}
+
+static void test_not_finite(void **unused)
+{
+    (void)unused;
+    laya_error error;
+    laya_arena arena;
+    laya_pool *pool;
+    static const unsigned char nan_bits[2] = {0xff, 0x7f};
+    laya_weights weights = tiny.model.weights;
+    weights.scorer_out_bias.data = nan_bits;
+    weights.scorer_out_bias.dtype = LAYA_F16;
+    laya_network network = {.config = &tiny.model.config, .weights = &weights};
+    laya_arena_init(&arena, NULL);
+    check(laya_pool_open(2, NULL, &pool, &error), &error);
+    assert_int_equal(laya_engine_run(&network, &tiny.rows[0].row, 1, pool, &arena, NULL, &error), LAYA_ERROR_FORMAT);
+    assert_string_equal(error.message, "the option logits are not finite; the weights hold NaN or infinite values");
+    assert_int_equal(laya_reference_run(&network, &tiny.rows[0].row, 1, &arena, NULL, &error), LAYA_ERROR_FORMAT);
+    laya_pool_close(pool);
+    laya_arena_close(&arena);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_golden_demo),
+        cmocka_unit_test(test_golden_tiny),
+        cmocka_unit_test(test_traces),
+        cmocka_unit_test(test_trace_changes_nothing),
+        cmocka_unit_test(test_same_bits),
+        cmocka_unit_test(test_warm_runs_allocate_nothing),
+        cmocka_unit_test(test_failing_allocations),
+        cmocka_unit_test(test_stored_types),
+        cmocka_unit_test(test_rules),
+        cmocka_unit_test(test_not_finite),
+    };
+    return cmocka_run_group_tests(tests, open_all, close_all);
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the subcommands of layac share. */
+#ifndef LAYAC_H
+#define LAYAC_H
+
+#include "base/memory.h"
+#include "laya/laya.h"
+
+#include <stdbool.h>
+
+/* Exit codes, as layac(1) documents them. */
+enum {
+    EXIT_OK = 0,
+    EXIT_SYSTEM = 1,     /* internal or system error, standard output cannot be written */
+    EXIT_USAGE = 2,      /* the command line */
+    EXIT_INPUT = 3,      /* state or questions not acceptable */
+    EXIT_CHECKPOINT = 4, /* checkpoint malformed or unsupported */
+    EXIT_FILE = 5,       /* a file cannot be read */
+    EXIT_MEMORY = 6
+};
+
+int layac_predict(int count, char **arguments);
+int layac_info(int count, char **arguments);
+int layac_tokenize(int count, char **arguments);
+
+/* ------------------------------------------------------------------ arguments.c */
+
+/* "layac: " + message on standard error. Returns `code`. */
+int layac_fail(int code, const char *format, ...)
+#if defined(__GNUC__)
+    __attribute__((format(printf, 2, 3)))
+#endif
+    ;
+/* Report a library error; returns the exit code for its status. */
+int layac_fail_library(const laya_error *error);
+/* The library's log lines, on standard error. */
+laya_logger layac_logger(void);
+
+/* A decimal number in [low, high]; reports a usage error and returns false otherwise. */
+bool layac_number(const char *option, const char *text, uint32_t low, uint32_t high, uint32_t *number);
+
+/* Read a file, or standard input for "-". The buffer is initialised here. Returns an exit code. */
+int layac_read(const char *path, laya_buffer *text);
+/* `text` itself when it begins with '{' or '[', after white space, else the contents of the file it names. */
+int layac_json_argument(const char *text, laya_buffer *json);
+/* Drop one newline ("\n" or "\r\n") at the end: editors and shells add it, it is not part of the text. */
+void layac_drop_newline(laya_buffer *text);
+
+/* Flush standard output and report what could not be written. Returns an exit code. */
+int layac_finish(void);
+
+/* ------------------------------------------------------------------ model.c */
+
+/*
+ * The directory of the model to use: `named`, else $LAYA_MODEL, else the built-in demo model beside this
+ * program (one line on standard error says so). NULL with a report when there is none. Release with free().
+ */
+char *layac_model_directory(const char *named);
+/* Open that model with the log on standard error. Returns an exit code. */
+int layac_open_model(const char *named, const char *lang_temperatures, laya_model **model);
+
+/* ------------------------------------------------------------------ table.c */
+
+/* Print a result of laya_predict as a table for people. Returns an exit code. */
+int layac_print_table(const char *result, size_t size);
+
+#endif
