@@ -37,7 +37,7 @@ test-oracle: build
 	scripts/oracle
 
 bench: build
-	build/release/bin/laya-bench
+	@scripts/bench
 
 lint:
 	@scripts/bootstrap --lint

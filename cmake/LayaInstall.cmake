@@ -25,7 +25,7 @@ file(RELATIVE_PATH prefix_from_pc "/prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/
 configure_file(cmake/laya.pc.in "${PROJECT_BINARY_DIR}/laya.pc" @ONLY)
 install(FILES "${PROJECT_BINARY_DIR}/laya.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
 
-if(LAYA_BUILD_TOOLS AND TARGET layac)
+if(LAYA_BUILD_TOOLS)
   install(TARGETS layac RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
   install(FILES docs/man/layac.1 DESTINATION "${CMAKE_INSTALL_MANDIR}/man1")
   install(FILES completions/layac.bash DESTINATION "${CMAKE_INSTALL_DATADIR}/bash-completion/completions" RENAME layac)

@@ -27,7 +27,8 @@ static void check_temperatures(const laya_temperatures *temperatures)
     }
 }
 
-static void read_both(const fuzz_memory *memory, laya_json_value encoder, laya_json_value agent, laya_json_value languages)
+static void read_both(const fuzz_memory *memory, laya_json_value encoder, laya_json_value agent,
+                      laya_json_value languages)
 {
     laya_config config;
     laya_calibration calibration;
@@ -55,8 +56,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (size == 0) return 0;
     fuzz_memory memory;
-    laya_json docs[3] = {{0}, {0}, {0}};
+    laya_json docs[3];
     laya_status status = LAYA_OK;
+    memset(docs, 0, sizeof docs);
     fuzz_memory_init(&memory, data[0]);
     for (size_t at = 1, part = 0; part < 3 && status == LAYA_OK; part++) {
         size_t length;

@@ -43,7 +43,8 @@ static void write_and_read(const fuzz_memory *memory, laya_json_value value)
         fuzz_check(status == LAYA_OK || status == LAYA_ERROR_MEMORY, "what was written can be read");
         if (status == LAYA_OK) {
             laya_json_write_python(&second, laya_json_root(&doc));
-            fuzz_check(second.failed || (first.size == second.size && memcmp(first.data, second.data, first.size) == 0),
+            fuzz_check(second.failed ||
+                           (first.size == second.size && memcmp(first.data, second.data, first.size) == 0),
                        "reading and writing changes nothing");
             laya_json_close(&doc);
         }
@@ -118,7 +119,8 @@ static void read_gate(const fuzz_memory *memory, const char *text, size_t size)
     fuzz_check_status(memory, status, &error);
     for (unsigned type = 0; status == LAYA_OK && type < 3; type++) {
         for (unsigned bucket = 0; bucket < LAYA_BUCKETS; bucket++)
-            fuzz_check(gate.by_bucket[type][bucket] >= 0 && gate.by_bucket[type][bucket] <= 1, "a threshold is in [0, 1]");
+            fuzz_check(gate.by_bucket[type][bucket] >= 0 && gate.by_bucket[type][bucket] <= 1,
+                       "a threshold is in [0, 1]");
     }
     free(copy);
 }
@@ -131,9 +133,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const laya_tokenizer *tokenizer = demo_tokenizer();
     fuzz_memory memory;
     laya_arena arena;
-    laya_json docs[2] = {{0}, {0}};
+    laya_json docs[2];
     laya_status status = LAYA_OK;
     size_t at = 3, length;
+    memset(docs, 0, sizeof docs);
     fuzz_memory_init(&memory, data[0]);
     laya_arena_init(&arena, &memory.hooks);
     arena.poison = true;

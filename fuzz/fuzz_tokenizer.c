@@ -36,11 +36,10 @@ static void look_up(const laya_tokenizer *tokenizer)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const char *const texts[] = {"",
-                                        "Hello world, it's 42!\n\n  x\ty",
-                                        "a <mask> b[MASK]  c<eos>",
-                                        "\xe6\x88\x91\xe4\xbb\xac \xf0\x9f\x91\x8d\xf0\x9f\x8f\xbd e\xcc\x81 \xe2\x96\x81",
-                                        "\x01\x7f\xc2\xa0\xef\xbf\xbd"};
+    static const char *const texts[] = {
+        "", "Hello world, it's 42!\n\n  x\ty", "a <mask> b[MASK]  c<eos>",
+        "\xe6\x88\x91\xe4\xbb\xac \xf0\x9f\x91\x8d\xf0\x9f\x8f\xbd e\xcc\x81 \xe2\x96\x81",
+        "\x01\x7f\xc2\xa0\xef\xbf\xbd"};
     if (size == 0) return 0;
     fuzz_memory memory;
     laya_error error = {0};
@@ -56,7 +55,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     fuzz_check_status(&memory, status, &error);
     if (status == LAYA_OK) {
         look_up(tokenizer);
-        for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) encode(&memory, tokenizer, texts[i], strlen(texts[i]));
+        for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+            encode(&memory, tokenizer, texts[i], strlen(texts[i]));
         encode(&memory, tokenizer, text, rest < 4096 ? rest : 4096);
     }
     laya_tokenizer_close(tokenizer);

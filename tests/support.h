@@ -66,9 +66,9 @@ void test_remove_checkpoint(char *directory);
 /* True when `text` holds `part`. */
 bool test_contains(const char *text, const char *part);
 /* The text and what it should hold are printed when it does not. */
-#define assert_contains(text, part)                                                                          \
-    do {                                                                                                     \
-        if (!test_contains(text, part)) fail_msg("\"%s\"\n  does not contain \"%s\"", text, part);           \
+#define assert_contains(text, part)                                                                                  \
+    do {                                                                                                             \
+        if (!test_contains(text, part)) fail_msg("\"%s\"\n  does not contain \"%s\"", text, part);                   \
     } while (0)
 
 #endif

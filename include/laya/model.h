@@ -13,9 +13,9 @@ extern "C" {
 typedef struct laya_model laya_model;
 
 typedef struct laya_model_options {
-    size_t size;                  /* sizeof(laya_model_options); set by laya_model_options_init */
-    laya_allocator allocator;     /* zero: malloc and free */
-    laya_logger logger;           /* zero: no log lines */
+    size_t size;                   /* sizeof(laya_model_options); set by laya_model_options_init */
+    laya_allocator allocator;      /* zero: malloc and free */
+    laya_logger logger;            /* zero: no log lines */
     const char *lang_temperatures; /* JSON object {lang: {"temperature": [3 numbers], "temperature_by_options":
                                       {bucket: number}}}; NULL for none. Read during the call only. */
 } laya_model_options;
@@ -47,11 +47,11 @@ LAYA_API const laya_tokenizer *laya_model_tokenizer(const laya_model *model);
 
 /* Facts of a checkpoint. Strings live as long as the model. */
 typedef struct laya_model_info {
-    const char *directory;      /* as given to laya_model_open */
-    const char *name;           /* rl_agent_config.json "model_name"; "" when absent */
-    const char *encoder;        /* rl_agent_config.json "encoder" */
-    uint32_t vocab_size;        /* rows of the embedding table */
-    uint32_t hidden_size;       /* d */
+    const char *directory; /* as given to laya_model_open */
+    const char *name;      /* rl_agent_config.json "model_name"; "" when absent */
+    const char *encoder;   /* rl_agent_config.json "encoder" */
+    uint32_t vocab_size;   /* rows of the embedding table */
+    uint32_t hidden_size;  /* d */
     uint32_t encoder_layers;
     uint32_t attention_heads;   /* of the encoder */
     uint32_t head_size;         /* channels per attention head of the encoder */
@@ -64,8 +64,8 @@ typedef struct laya_model_info {
     uint32_t head_max_len;      /* default soft budget of question and options, tokens */
     double global_rope_theta;
     double local_rope_theta;
-    uint64_t parameters;        /* values in all tensors, the unused `temperature` included */
-    uint64_t weight_bytes;      /* size of model.safetensors */
+    uint64_t parameters;   /* values in all tensors, the unused `temperature` included */
+    uint64_t weight_bytes; /* size of model.safetensors */
 } laya_model_info;
 
 /* Fill in `info`. */

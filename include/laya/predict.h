@@ -22,10 +22,20 @@ typedef enum laya_precision {
     LAYA_PRECISION_DOUBLE = 1 /* plain loops in float64: slow, an oracle for tests and audits */
 } laya_precision;
 
+/*
+ * Told how far a call has come: done / total of its work, on the calling thread, some dozens of times a call. It must
+ * not call into the context. A zero-initialised struct is never called.
+ */
+typedef struct laya_progress {
+    void *user;
+    void (*report)(void *user, uint64_t done, uint64_t total);
+} laya_progress;
+
 typedef struct laya_context_options {
-    size_t size;              /* sizeof(laya_context_options); set by laya_context_options_init */
-    unsigned threads;         /* threads that compute, the caller included; 0: one per online CPU */
+    size_t size;      /* sizeof(laya_context_options); set by laya_context_options_init */
+    unsigned threads; /* threads that compute, the caller included; 0: one per online CPU */
     laya_precision precision;
+    laya_progress progress; /* zero: none */
 } laya_context_options;
 
 /* Fill in the defaults: a thread per CPU, float32. */
@@ -102,7 +112,7 @@ typedef struct laya_state {
 } laya_state;
 
 typedef struct laya_question {
-    const char *id;                  /* named in messages */
+    const char *id; /* named in messages */
     laya_question_type type;
     const char *instructions;
     size_t count;                    /* options; for noul 0 (default texts) or 2 */
@@ -112,7 +122,7 @@ typedef struct laya_question {
 } laya_question;
 
 typedef enum laya_abstention {
-    LAYA_GATE_NONE = 0,     /* no min_confidence was given */
+    LAYA_GATE_NONE = 0, /* no min_confidence was given */
     LAYA_GATE_PASSED = 1,
     LAYA_GATE_ABSTAINED = 2 /* answer_confidence is below the threshold */
 } laya_abstention;
@@ -120,13 +130,13 @@ typedef enum laya_abstention {
 /* Arrays live until the next call on the context. Nothing is rounded here. */
 typedef struct laya_answer {
     laya_question_type type;
-    size_t count;                /* options */
-    const double *logits;        /* [count] before the temperature */
-    const float *probabilities;  /* [count] softmax(logits / temperature) */
-    size_t best;                 /* index of the first maximum */
-    double score;                /* sum of i * probabilities[i] for score questions, else 0 */
-    double confidence;           /* choice, score: 1 - entropy / ln(count); noul: max(p, 1 - p) */
-    double answer_confidence;    /* the largest probability */
+    size_t count;               /* options */
+    const double *logits;       /* [count] before the temperature */
+    const float *probabilities; /* [count] softmax(logits / temperature) */
+    size_t best;                /* index of the first maximum */
+    double score;               /* sum of i * probabilities[i] for score questions, else 0 */
+    double confidence;          /* choice, score: 1 - entropy / ln(count); noul: max(p, 1 - p) */
+    double answer_confidence;   /* the largest probability */
     size_t action_count;
     const double *action_logits; /* [action_count] */
     double act_probability;      /* softmax(action_logits)[0] */
@@ -142,8 +152,8 @@ typedef struct laya_answer {
 typedef struct laya_result {
     const laya_answer *answers; /* [count], in the order of the questions */
     size_t count;
-    uint64_t input_tokens;  /* over all rows */
-    uint32_t state_tokens;  /* of the whole state */
+    uint64_t input_tokens;         /* over all rows */
+    uint32_t state_tokens;         /* of the whole state */
     uint32_t state_tokens_dropped; /* maximum over the questions */
 } laya_result;
 

@@ -42,8 +42,8 @@ LAYA_API void laya_tokenizer_close(laya_tokenizer *tokenizer);
  * ids         receives an array of *count ids, NULL when there are none; release it with
  *             laya_tokenizer_release
  *
- * May be called from several threads at once. Errors: INPUT (not UTF-8; the message gives the byte
- * offset), MEMORY.
+ * May be called from several threads at once. Errors: INPUT (not UTF-8, the message gives the byte
+ * offset; or longer than 256 MiB), MEMORY.
  */
 LAYA_API laya_status laya_tokenizer_encode(const laya_tokenizer *tokenizer, const char *text, size_t size,
                                            uint32_t **ids, size_t *count, laya_error *error);

@@ -22,23 +22,15 @@ static void trim(char *message)
     }
 }
 
-laya_status laya_fail(laya_error *error, laya_status status, const char *format, ...)
+void laya_set_error(laya_error *error, laya_status status, const char *format, ...)
 {
-    if (error) {
-        va_list arguments;
-        va_start(arguments, format);
-        error->status = status;
-        vsnprintf(error->message, sizeof error->message, format, arguments);
-        va_end(arguments);
-        trim(error->message);
-    }
-    return status;
-}
-
-laya_status laya_fail_memory(laya_error *error, size_t bytes)
-{
-    if (bytes == 0) return laya_fail(error, LAYA_ERROR_MEMORY, "out of memory");
-    return laya_fail(error, LAYA_ERROR_MEMORY, "out of memory: could not allocate %zu bytes", bytes);
+    if (!error) return;
+    va_list arguments;
+    va_start(arguments, format);
+    error->status = status;
+    vsnprintf(error->message, sizeof error->message, format, arguments);
+    va_end(arguments);
+    trim(error->message);
 }
 
 void laya_error_clear(laya_error *error)

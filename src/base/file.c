@@ -41,7 +41,8 @@ static laya_status fail_file(laya_error *error, const char *path, const char *wh
 laya_status laya_file_map(laya_file *file, const char *path, laya_error *error)
 {
     *file = (laya_file){NULL, 0};
-    int descriptor = open(path, O_RDONLY | O_CLOEXEC);
+    /* Without O_NONBLOCK the opening of a pipe would wait for its writer. */
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (descriptor < 0) return fail_file(error, path, "cannot be opened", errno);
 
     laya_status status = LAYA_OK;

@@ -15,15 +15,17 @@
 #include <unistd.h>
 
 /*
- * A forward pass has some two hundred short parallel regions. A worker therefore looks for the next region for SPIN_SECONDS
- * before it sleeps, and the caller waits only for the workers that joined: one that sleeps through a region costs nothing.
+ * A forward pass has some two hundred short parallel regions. A worker therefore looks for the next region for
+ * SPIN_SECONDS before it sleeps, and the caller waits only for the workers that joined: one that sleeps through a
+ * region costs nothing.
  *
- * `gate` holds a region's number (upper half), whether it accepts workers (OPEN), and how many are inside (COUNT). A worker
- * joins by raising the count while the gate is open; the caller closes the gate when no index is left and waits for zero. Only
- * then does it write the fields of the next region, so that no worker reads them while they change.
+ * `gate` holds a region's number (upper half), whether it accepts workers (OPEN), and how many are inside (COUNT). A
+ * worker joins by raising the count while the gate is open; the caller closes the gate when no index is left and
+ * waits for zero. Only then does it write the fields of the next region, so that no worker reads them while they
+ * change.
  *
- * All atomics are sequentially consistent: a sleeper publishes itself and then looks at the gate, the caller opens the gate and
- * then looks for sleepers, so that one of the two sees the other.
+ * All atomics are sequentially consistent: a sleeper publishes itself and then looks at the gate, the caller opens
+ * the gate and then looks for sleepers, so that one of the two sees the other.
  */
 #define SPIN_SECONDS 50e-6
 #define SPIN_LOADS 256u /* looks at the gate before the first sched_yield */
@@ -226,7 +228,8 @@ laya_status laya_pool_open(unsigned threads, const laya_allocator *allocator, la
         code = pthread_create(&pool->workers[i].thread, NULL, worker_main, &pool->workers[i]);
         if (code != 0) {
             laya_pool_close(pool);
-            return laya_fail(error, LAYA_ERROR_SYSTEM, "cannot start thread %u of %u: %s", i + 2, threads, strerror(code));
+            return laya_fail(error, LAYA_ERROR_SYSTEM, "cannot start thread %u of %u: %s", i + 2, threads,
+                             strerror(code));
         }
         pool->started = i + 1;
     }

@@ -2,25 +2,21 @@
 /*
  * The inner loops of the engine: one table of functions and block sizes per instruction set.
  *
- * Kernels allocate nothing, start no threads and keep no state. Pointers need no alignment unless stated. A value's bits depend
- * only on the numbers that go into it: not on its place in a block, nor on how many rows are computed together.
+ * Kernels allocate nothing, start no threads and keep no state. Pointers need no alignment unless stated. A value's
+ * bits depend only on the numbers that go into it: not on its place in a block, nor on how many rows are computed
+ * together.
  */
 #ifndef LAYA_KERNELS_KERNELS_H
 #define LAYA_KERNELS_KERNELS_H
 
-#include "model/safetensors.h"
+#include "base/dtype.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 /* What a processor can do; also the bits of the mask that tests pass. */
-enum {
-    LAYA_CPU_AVX2 = 1u << 0,
-    LAYA_CPU_FMA = 1u << 1,
-    LAYA_CPU_F16C = 1u << 2,
-    LAYA_CPU_ALL = 0x7fffffff
-};
+enum { LAYA_CPU_AVX2 = 1u << 0, LAYA_CPU_FMA = 1u << 1, LAYA_CPU_F16C = 1u << 2, LAYA_CPU_ALL = 0x7fffffff };
 
 #define LAYA_KERNEL_MAX_MR 8u  /* rows of a tile, at most */
 #define LAYA_KERNEL_MAX_NR 16u /* columns of a tile, at most; every table's nr divides it */
@@ -39,9 +35,11 @@ typedef struct laya_kernels {
 
     /*
      * Widen `rows` <= nr rows of a row-major matrix, `depth` values each, into a panel:
-     * panel[k * nr + j] = row j, value k; zero for rows <= j < nr. `data` is in the file's byte order; `stride` counts values.
+     * panel[k * nr + j] = row j, value k; zero for rows <= j < nr. `data` is in the file's byte order; `stride`
+     * counts values.
      */
-    void (*pack_rows)(const unsigned char *data, laya_dtype dtype, size_t stride, size_t rows, size_t depth, float *panel);
+    void (*pack_rows)(const unsigned char *data, laya_dtype dtype, size_t stride, size_t rows, size_t depth,
+                      float *panel);
 
     /* The same for float rows in memory. */
     void (*pack_floats)(const float *values, size_t stride, size_t rows, size_t depth, float *panel);
@@ -50,16 +48,18 @@ typedef struct laya_kernels {
     void (*pack_cols)(const float *values, size_t stride, size_t depth, size_t cols, float *panel);
 
     /*
-     * c[i][j] = (add ? c[i][j] : 0) + sum over k < depth, in order, of a[i][k] * panel[k * nr + j], for i < rows <= mr and all
-     * j < nr. The sum starts from zero and is added to c at its end.
+     * c[i][j] = (add ? c[i][j] : 0) + sum over k < depth, in order, of a[i][k] * panel[k * nr + j], for i < rows <=
+     * mr and all j < nr. The sum starts from zero and is added to c at its end.
      */
-    void (*tile)(size_t rows, size_t depth, const float *a, size_t a_stride, const float *panel, float *c, size_t c_stride,
-                 bool add);
+    void (*tile)(size_t rows, size_t depth, const float *a, size_t a_stride, const float *panel, float *c,
+                 size_t c_stride, bool add);
 
     /* x = softmax(scale * x), the maximum subtracted; exp to 2 units in the last place. count >= 1. */
     void (*softmax)(float *x, size_t count, float scale);
 
-    /* out = GELU(in) * gate, or GELU(in) where gate is NULL; GELU with erf, absolute error below 1e-7. out may be in. */
+    /*
+     * out = GELU(in) * gate, or GELU(in) where gate is NULL; GELU with erf, absolute error below 1e-7. out may be in.
+     */
     void (*gelu)(const float *in, const float *gate, float *out, size_t count);
 } laya_kernels;
 

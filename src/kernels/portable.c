@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The kernels in plain C11. Loops have constant bounds and no branches, so that compilers make vector code of whatever
- * instruction set is the target's baseline.
+ * The kernels in plain C11. Loops have constant bounds and no branches, so that compilers make vector code of
+ * whatever instruction set is the target's baseline.
  */
 #include "kernels/kernels.h"
 #include "kernels/vector_math.h"
@@ -14,15 +14,16 @@
 
 /* ------------------------------------------------------------------ packing */
 
-static void pack_rows(const unsigned char *data, laya_dtype dtype, size_t stride, size_t rows, size_t depth, float *panel)
+static void pack_rows(const unsigned char *data, laya_dtype dtype, size_t stride, size_t rows, size_t depth,
+                      float *panel)
 {
     enum { CHUNK = 128 }; /* widened in one loop, then scattered */
     float chunk[CHUNK];
-    laya_tensor view = {.data = data, .dtype = dtype, .rows = 1, .cols = 1};
+    size_t size = laya_dtype_size(dtype);
     for (size_t j = 0; j < rows; j++) {
         for (size_t k = 0; k < depth; k += CHUNK) {
             size_t count = depth - k < CHUNK ? depth - k : CHUNK;
-            laya_tensor_widen(&view, j * stride + k, count, chunk);
+            laya_widen(data + (j * stride + k) * size, dtype, count, chunk);
             float *out = panel + k * NR + j;
             for (size_t i = 0; i < count; i++) out[i * NR] = chunk[i];
         }
@@ -54,8 +55,8 @@ static void pack_cols(const float *values, size_t stride, size_t depth, size_t c
 /* ------------------------------------------------------------------ product */
 
 /*
- * Four steps of k per round: the sums then stay in registers through most of the arithmetic even where a compiler keeps the array
- * itself in memory.
+ * Four steps of k per round: the sums then stay in registers through most of the arithmetic even where a compiler
+ * keeps the array itself in memory.
  */
 static void tile(size_t rows, size_t depth, const float *restrict a, size_t a_stride, const float *restrict panel,
                  float *restrict c, size_t c_stride, bool add)

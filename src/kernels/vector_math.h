@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * exp and GELU in float32 as straight-line arithmetic, so that compilers turn loops over them into vector code. The vector
- * kernels use the same constants.
+ * exp and GELU in float32 as straight-line arithmetic, so that compilers turn loops over them into vector code. The
+ * vector kernels use the same constants.
  */
 #ifndef LAYA_KERNELS_VECTOR_MATH_H
 #define LAYA_KERNELS_VECTOR_MATH_H
@@ -16,9 +16,9 @@ static inline float laya_choose(int condition, float a, float b)
 }
 
 /*
- * exp(x) for x <= 0: x = n ln 2 + r with |r| <= ln 2 / 2, exp(r) by its Taylor series to r^7 (remainder below 6e-9), 2^n by the
- * exponent bits. Adding 1.5 * 2^23 rounds to a whole number, which then stands in the low bits. ln 2 is split so that n times its
- * first part is exact. Below EXP_LOW the result is 0; a NaN stays a NaN.
+ * exp(x) for x <= 0: x = n ln 2 + r with |r| <= ln 2 / 2, exp(r) by its Taylor series to r^7 (remainder below 6e-9),
+ * 2^n by the exponent bits. Adding 1.5 * 2^23 rounds to a whole number, which then stands in the low bits. ln 2 is
+ * split so that n times its first part is exact. Below EXP_LOW the result is 0; a NaN stays a NaN.
  */
 #define LAYA_EXP_LOW (-87.0f)
 #define LAYA_EXP_LOG2E 0x1.715476p+0f
@@ -46,9 +46,9 @@ static inline float laya_exp_below_zero(float x)
 }
 
 /*
- * GELU(x) = max(x, 0) - |x| / 2 * erfc(z), z = |x| / sqrt(2). erfc(z) = exp(-z q(z)) with a polynomial q of degree 10, fitted to
- * -ln(erfc(z)) / z on [0, 4.5] by weighted least squares for the smallest absolute error of the product: 3.2e-11 in exact
- * arithmetic, 4e-8 in float32. Above z = 4.5 the second term is below 7e-10 and taken as 0.
+ * GELU(x) = max(x, 0) - |x| / 2 * erfc(z), z = |x| / sqrt(2). erfc(z) = exp(-z q(z)) with a polynomial q of degree
+ * 10, fitted to -ln(erfc(z)) / z on [0, 4.5] by weighted least squares for the smallest absolute error of the
+ * product: 3.2e-11 in exact arithmetic, 4e-8 in float32. Above z = 4.5 the second term is below 7e-10 and taken as 0.
  */
 #define LAYA_GELU_LIMIT 4.5f
 #define LAYA_GELU_SQRT_HALF 0x1.6a09e6p-1f

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Attention of one row, one head and one block of queries per task. Scores exist only for the keys that some query of the block
- * sees, in the worker's scratch memory; there is no mask.
+ * Attention of one row, one head and one block of queries per task. Scores exist only for the keys that some query of
+ * the block sees, in the worker's scratch memory; there is no mask.
  */
 #include "model/compute.h"
 
@@ -37,7 +37,9 @@ size_t laya_attention_scratch(const laya_config *config, uint32_t longest)
     return encoder > head ? encoder : head;
 }
 
-/* scores[i][j] = softmax over the keys j that query i sees; 0 for the others. Key 0 is number `first_key` of the row. */
+/*
+ * scores[i][j] = softmax over the keys j that query i sees; 0 for the others. Key 0 is number `first_key` of the row.
+ */
 static void softmax_rows(const attention_job *job, const laya_query_block *block, size_t first_key, size_t keys,
                          float *scores, size_t stride)
 {
@@ -100,12 +102,16 @@ static void attention_task(void *argument, size_t index, unsigned worker)
         }
     }
     float *x = compute->x + (block->row_start + block->first) * compute->stride + head * size;
-    for (size_t i = 0; i < block->queries; i++) memcpy(x + i * compute->stride, out + i * out_stride, size * sizeof *x);
+    for (size_t i = 0; i < block->queries; i++)
+        memcpy(x + i * compute->stride, out + i * out_stride, size * sizeof *x);
 }
 
 void laya_attention(const laya_compute *compute, uint32_t heads, uint32_t head_size, uint32_t window)
 {
-    attention_job job = {.compute = compute, .heads = heads, .head_size = head_size, .window = window,
+    attention_job job = {.compute = compute,
+                         .heads = heads,
+                         .head_size = head_size,
+                         .window = window,
                          .scale = (float)(1 / sqrt((double)head_size))};
     laya_pool_run(compute->pool, compute->block_count * heads, attention_task, &job);
 }

@@ -178,8 +178,8 @@ static laya_status read_language(laya_calibration *calibration, laya_language *l
     laya_json_value types = laya_json_get(entry, "temperature");
     laya_json_value buckets = laya_json_get(entry, "temperature_by_options");
     if (laya_json_typeof(types) != LAYA_JSON_NULL && !read_types(out, types, NULL))
-        return laya_fail(error, LAYA_ERROR_INPUT, "Language override '%.*s' temperature must be a list of 3 floats", shown,
-                         text);
+        return laya_fail(error, LAYA_ERROR_INPUT, "Language override '%.*s' temperature must be a list of 3 floats",
+                         shown, text);
     if (laya_json_typeof(buckets) != LAYA_JSON_NULL && laya_json_typeof(buckets) != LAYA_JSON_OBJECT)
         return laya_fail(error, LAYA_ERROR_INPUT,
                          "Language override '%.*s' temperature_by_options must be a mapping, got %s", shown, text,
@@ -197,7 +197,8 @@ static laya_status read_languages(laya_calibration *calibration, laya_json_value
 {
     if (laya_json_typeof(overrides) == LAYA_JSON_NULL) return LAYA_OK;
     if (laya_json_typeof(overrides) != LAYA_JSON_OBJECT)
-        return laya_fail(error, LAYA_ERROR_INPUT, "lang_temperatures must be a mapping of language -> override, got %s",
+        return laya_fail(error, LAYA_ERROR_INPUT,
+                         "lang_temperatures must be a mapping of language -> override, got %s",
                          laya_json_type_name(overrides));
     size_t count = laya_json_size(overrides);
     if (count == 0) return LAYA_OK;

@@ -6,9 +6,9 @@
 #include "kernels/kernels.h"
 #include "model/engine.h"
 
-#define LAYA_QUERY_BLOCK 48u        /* queries that an attention task takes; a multiple of every table's mr */
-#define LAYA_NO_WINDOW UINT32_MAX   /* every query sees every key */
-#define LAYA_HEAD_NORM_EPS 1e-5     /* PyTorch's default, used by the decision head and the scorer */
+#define LAYA_QUERY_BLOCK 48u      /* queries that an attention task takes; a multiple of every table's mr */
+#define LAYA_NO_WINDOW UINT32_MAX /* every query sees every key */
+#define LAYA_HEAD_NORM_EPS 1e-5   /* PyTorch's default, used by the decision head and the scorer */
 
 /* Up to LAYA_QUERY_BLOCK consecutive queries of one row. */
 typedef struct laya_query_block {
@@ -19,8 +19,9 @@ typedef struct laya_query_block {
 } laya_query_block;
 
 /*
- * A group of rows, their tokens behind each other. Activation rows have a stride of whole cache lines, an odd number of them, so that
- * consecutive rows do not compete for the same lines of a cache; strides count floats and leave room for whole tiles.
+ * A group of rows, their tokens behind each other. Activation rows have a stride of whole cache lines, an odd number
+ * of them, so that consecutive rows do not compete for the same lines of a cache; strides count floats and leave room
+ * for whole tiles.
  */
 typedef struct laya_compute {
     const laya_config *config;
@@ -29,6 +30,8 @@ typedef struct laya_compute {
     laya_pool *pool;
     laya_arena *arena;
     const laya_trace *trace;
+    const laya_progress *progress;
+    uint64_t done, total; /* tokens times encoder layers, of the whole run */
 
     laya_row *rows; /* of the group */
     size_t row_count;
@@ -65,7 +68,10 @@ float *laya_worker_scratch(const laya_compute *compute, unsigned worker);
 /* A vector of the checkpoint, widened into `out`, which is returned. */
 const float *laya_load_vector(const laya_tensor *tensor, float *out);
 
-/* C[M, N] = A[M, K] W[N, K]^T + bias[N] (NULL: none), then max(C, 0) where relu is set. Rows of C have room for whole tiles. */
+/*
+ * C[M, N] = A[M, K] W[N, K]^T + bias[N] (NULL: none), then max(C, 0) where relu is set. Rows of C have room for whole
+ * tiles.
+ */
 void laya_product(const laya_compute *compute, const float *a, size_t a_stride, size_t m, const laya_tensor *w,
                   const float *bias, bool relu, float *c, size_t c_stride);
 
@@ -75,8 +81,8 @@ void laya_norm_row(const float *in, size_t d, const float *gain, const float *sh
 void laya_add_and_norm(const laya_compute *compute, bool add, const float *gain, const float *shift, double eps);
 
 /*
- * x = attention over `wide`, whose rows are queries, keys and values, [heads, head size] each. Keys with |i - j| <= window are
- * seen; scores are scaled by 1 / sqrt(head size).
+ * x = attention over `wide`, whose rows are queries, keys and values, [heads, head size] each. Keys with |i - j| <=
+ * window are seen; scores are scaled by 1 / sqrt(head size).
  */
 void laya_attention(const laya_compute *compute, uint32_t heads, uint32_t head_size, uint32_t window);
 
@@ -86,7 +92,7 @@ laya_status laya_encoder_run(laya_compute *compute, laya_error *error);
 laya_status laya_head_run(laya_compute *compute, laya_error *error);
 
 /* Give [rows, cols] values to the trace, if there is one. */
-laya_status laya_trace_rows(const laya_compute *compute, const char *name, const float *values, size_t stride, size_t rows,
-                            size_t cols, laya_error *error);
+laya_status laya_trace_rows(const laya_compute *compute, const char *name, const float *values, size_t stride,
+                            size_t rows, size_t cols, laya_error *error);
 
 #endif

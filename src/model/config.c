@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads encoder/config.json and rl_agent_config.json. A field that changes answers is read, checked, or refused by name; fields of
- * training and bookkeeping are not looked at. Nothing that the encoder needs has a default.
+ * Reads encoder/config.json and rl_agent_config.json. A field that changes answers is read, checked, or refused by
+ * name; fields of training and bookkeeping are not looked at. Nothing that the encoder needs has a default.
  */
 #include "model/config.h"
 
@@ -49,8 +49,8 @@ static bool is_given(laya_json_value value)
 
 /* ------------------------------------------------------------------ typed fields */
 
-static laya_status read_integer(laya_json_value object, const char *file, const char *key, uint32_t low, uint32_t high,
-                                uint32_t *number, laya_error *error)
+static laya_status read_integer(laya_json_value object, const char *file, const char *key, uint32_t low,
+                                uint32_t high, uint32_t *number, laya_error *error)
 {
     laya_json_value value = laya_json_get(object, key);
     if (laya_json_typeof(value) != LAYA_JSON_INTEGER) {
@@ -75,8 +75,8 @@ static laya_status read_number(laya_json_value value, const char *file, const ch
                          laya_json_type_name(value));
     }
     if (!isfinite(*number) || !(*number > above)) {
-        return laya_fail(error, LAYA_ERROR_FORMAT, "%s: '%s' must be a finite number above %g, found %g", file, key, above,
-                         *number);
+        return laya_fail(error, LAYA_ERROR_FORMAT, "%s: '%s' must be a finite number above %g, found %g", file, key,
+                         above, *number);
     }
     return LAYA_OK;
 }
@@ -111,7 +111,8 @@ static laya_status require_false(laya_json_value object, const char *key, laya_e
     if (laya_json_typeof(value) == LAYA_JSON_TRUE) {
         return laya_fail(error, LAYA_ERROR_UNSUPPORTED, "%s: '%s' true is not supported", ENCODER, key);
     }
-    return laya_fail(error, LAYA_ERROR_FORMAT, "%s: '%s' must be false, found %s", ENCODER, key, laya_json_type_name(value));
+    return laya_fail(error, LAYA_ERROR_FORMAT, "%s: '%s' must be false, found %s", ENCODER, key,
+                     laya_json_type_name(value));
 }
 
 static laya_status require_text(laya_json_value value, const char *file, const char *key, const char *wanted,
@@ -124,8 +125,8 @@ static laya_status require_text(laya_json_value value, const char *file, const c
     }
     size_t size;
     const char *text = laya_json_text(value, &size);
-    return laya_fail(error, LAYA_ERROR_UNSUPPORTED, "%s: '%s' must be '%s', '%.*s' is not supported", file, key, wanted,
-                     size < 64 ? (int)size : 64, text);
+    return laya_fail(error, LAYA_ERROR_UNSUPPORTED, "%s: '%s' must be '%s', '%.*s' is not supported", file, key,
+                     wanted, size < 64 ? (int)size : 64, text);
 }
 
 /* ------------------------------------------------------------------ encoder/config.json */
@@ -157,8 +158,8 @@ static laya_status read_rope(laya_json_value rope, const char *place, double *th
 }
 
 /*
- * Both spellings. Per kind of layer rope_parameters wins, then global_rope_theta or local_rope_theta; there is no default, because a
- * wrong base gives wrong answers without any error.
+ * Both spellings. Per kind of layer rope_parameters wins, then global_rope_theta or local_rope_theta; there is no
+ * default, because a wrong base gives wrong answers without any error.
  */
 static laya_status read_thetas(laya_config *config, laya_json_value encoder, laya_error *error)
 {
@@ -197,8 +198,8 @@ static laya_status read_thetas(laya_config *config, laya_json_value encoder, lay
         if (*thetas[i] > 0) continue;
         laya_json_value value = laya_json_get(encoder, keys[i]);
         if (!laya_json_present(value)) {
-            return laya_fail(error, LAYA_ERROR_FORMAT, "%s: no rope theta: neither 'rope_parameters.%s' nor '%s'", ENCODER,
-                             kinds[i], keys[i]);
+            return laya_fail(error, LAYA_ERROR_FORMAT, "%s: no rope theta: neither 'rope_parameters.%s' nor '%s'",
+                             ENCODER, kinds[i], keys[i]);
         }
         LAYA_TRY(read_number(value, ENCODER, keys[i], 0, thetas[i], error));
     }
@@ -206,22 +207,23 @@ static laya_status read_thetas(laya_config *config, laya_json_value encoder, lay
 }
 
 /*
- * The window. local_attention counts both sides (128: |i - j| <= 64); sliding_window, the newer field, counts one side and is
- * local_attention / 2. With both given they must agree.
+ * The window. local_attention counts both sides (128: |i - j| <= 64); sliding_window, the newer field, counts one
+ * side and is local_attention / 2. With both given they must agree.
  */
 static laya_status read_window(laya_config *config, laya_json_value encoder, laya_error *error)
 {
     bool local = is_given(laya_json_get(encoder, "local_attention"));
     if (local) {
-        LAYA_TRY(read_integer(encoder, ENCODER, "local_attention", 1, 2 * MAX_POSITIONS, &config->local_attention, error));
+        LAYA_TRY(
+            read_integer(encoder, ENCODER, "local_attention", 1, 2 * MAX_POSITIONS, &config->local_attention, error));
     }
     if (is_given(laya_json_get(encoder, "sliding_window"))) {
         uint32_t side;
         LAYA_TRY(read_integer(encoder, ENCODER, "sliding_window", 1, MAX_POSITIONS, &side, error));
         if (local && side != config->local_attention / 2) {
             return laya_fail(error, LAYA_ERROR_FORMAT,
-                             "%s: 'sliding_window' %lu contradicts 'local_attention' %lu (it must be half of it)", ENCODER,
-                             (unsigned long)side, (unsigned long)config->local_attention);
+                             "%s: 'sliding_window' %lu contradicts 'local_attention' %lu (it must be half of it)",
+                             ENCODER, (unsigned long)side, (unsigned long)config->local_attention);
         }
         if (!local) config->local_attention = 2 * side;
     }
@@ -231,7 +233,8 @@ static laya_status read_window(laya_config *config, laya_json_value encoder, lay
 /* layer_types where it is given, else every n-th layer from layer 0 on is global. With both given they must agree. */
 static laya_status read_layer_kinds(laya_config *config, laya_json_value encoder, laya_error *error)
 {
-    config->layer_is_global = laya_alloc_zero(&config->allocator, config->encoder_layers, sizeof *config->layer_is_global);
+    config->layer_is_global = laya_alloc_zero(&config->allocator, config->encoder_layers,
+                                              sizeof *config->layer_is_global);
     if (!config->layer_is_global) return laya_fail_memory(error, config->encoder_layers);
     uint32_t every = 0;
     if (is_given(laya_json_get(encoder, "global_attn_every_n_layers"))) {
@@ -243,8 +246,8 @@ static laya_status read_layer_kinds(laya_config *config, laya_json_value encoder
         return LAYA_OK;
     }
     if (laya_json_typeof(types) != LAYA_JSON_ARRAY || laya_json_size(types) != config->encoder_layers) {
-        return laya_fail(error, LAYA_ERROR_FORMAT, "%s: 'layer_types' must be a list of %lu kinds, one per layer", ENCODER,
-                         (unsigned long)config->encoder_layers);
+        return laya_fail(error, LAYA_ERROR_FORMAT, "%s: 'layer_types' must be a list of %lu kinds, one per layer",
+                         ENCODER, (unsigned long)config->encoder_layers);
     }
     uint32_t layer = 0;
     for (laya_json_iterator it = laya_json_first(types); laya_json_present(it.value); laya_json_next(&it), layer++) {
@@ -263,15 +266,16 @@ static laya_status read_layer_kinds(laya_config *config, laya_json_value encoder
 static laya_status read_encoder(laya_config *config, laya_json_value encoder, laya_error *error)
 {
     if (laya_json_typeof(encoder) != LAYA_JSON_OBJECT) {
-        return laya_fail(error, LAYA_ERROR_FORMAT, "%s must hold an object, found %s", ENCODER, laya_json_type_name(encoder));
+        return laya_fail(error, LAYA_ERROR_FORMAT, "%s must hold an object, found %s", ENCODER,
+                         laya_json_type_name(encoder));
     }
     /* Another architecture has other keys, so its name is the better message. */
     if (laya_json_present(laya_json_get(encoder, "model_type"))) {
         LAYA_TRY(require_text(laya_json_get(encoder, "model_type"), ENCODER, "model_type", "modernbert", error));
     }
-    static const char *const required[] = {"model_type",        "vocab_size",        "hidden_size",
-                                           "num_hidden_layers", "num_attention_heads", "intermediate_size",
-                                           "hidden_activation", "norm_eps",          "max_position_embeddings"};
+    static const char *const required[] = {
+        "model_type",        "vocab_size",        "hidden_size", "num_hidden_layers",      "num_attention_heads",
+        "intermediate_size", "hidden_activation", "norm_eps",    "max_position_embeddings"};
     key_list missing = {.used = 0};
     for (size_t i = 0; i < sizeof required / sizeof *required; i++) {
         if (!laya_json_present(laya_json_get(encoder, required[i]))) add_key(&missing, required[i]);
@@ -299,8 +303,10 @@ static laya_status read_encoder(laya_config *config, laya_json_value encoder, la
     LAYA_TRY(read_integer(encoder, ENCODER, "hidden_size", 1, MAX_HIDDEN, &config->hidden_size, error));
     LAYA_TRY(read_integer(encoder, ENCODER, "num_hidden_layers", 1, MAX_LAYERS, &config->encoder_layers, error));
     LAYA_TRY(read_integer(encoder, ENCODER, "num_attention_heads", 1, MAX_HEADS, &config->attention_heads, error));
-    LAYA_TRY(read_integer(encoder, ENCODER, "intermediate_size", 1, MAX_INTERMEDIATE, &config->intermediate_size, error));
-    LAYA_TRY(read_integer(encoder, ENCODER, "max_position_embeddings", 1, MAX_POSITIONS, &config->max_positions, error));
+    LAYA_TRY(
+        read_integer(encoder, ENCODER, "intermediate_size", 1, MAX_INTERMEDIATE, &config->intermediate_size, error));
+    LAYA_TRY(
+        read_integer(encoder, ENCODER, "max_position_embeddings", 1, MAX_POSITIONS, &config->max_positions, error));
     LAYA_TRY(read_number(laya_json_get(encoder, "norm_eps"), ENCODER, "norm_eps", 0, &config->norm_eps, error));
     config->head_size = config->hidden_size / config->attention_heads;
     if (config->hidden_size % config->attention_heads != 0 || config->head_size % 2 != 0) {
@@ -312,8 +318,9 @@ static laya_status read_encoder(laya_config *config, laya_json_value encoder, la
         uint32_t size;
         LAYA_TRY(read_integer(encoder, ENCODER, "head_dim", 1, MAX_HIDDEN, &size, error));
         if (size != config->head_size) {
-            return laya_fail(error, LAYA_ERROR_UNSUPPORTED, "%s: 'head_dim' %lu is not 'hidden_size' / 'num_attention_heads'",
-                             ENCODER, (unsigned long)size);
+            return laya_fail(error, LAYA_ERROR_UNSUPPORTED,
+                             "%s: 'head_dim' %lu is not 'hidden_size' / 'num_attention_heads'", ENCODER,
+                             (unsigned long)size);
         }
     }
     LAYA_TRY(read_window(config, encoder, error));
@@ -326,7 +333,8 @@ static laya_status read_encoder(laya_config *config, laya_json_value encoder, la
 static laya_status read_agent(laya_config *config, laya_json_value agent, laya_error *error)
 {
     if (laya_json_typeof(agent) != LAYA_JSON_OBJECT) {
-        return laya_fail(error, LAYA_ERROR_FORMAT, "%s must hold an object, found %s", AGENT, laya_json_type_name(agent));
+        return laya_fail(error, LAYA_ERROR_FORMAT, "%s must hold an object, found %s", AGENT,
+                         laya_json_type_name(agent));
     }
     key_list missing = {.used = 0};
     static const char *const required[] = {"encoder", "head_layers"};
@@ -359,8 +367,8 @@ static laya_status read_agent(laya_config *config, laya_json_value agent, laya_e
     }
     size_t actions = laya_json_size(costs) + 1;
     if (actions > LAYA_MAX_ACTIONS) {
-        return laya_fail(error, LAYA_ERROR_UNSUPPORTED, "%s: 'act_costs' has %zu entries, at most %d are supported", AGENT,
-                         actions - 1, LAYA_MAX_ACTIONS - 1);
+        return laya_fail(error, LAYA_ERROR_UNSUPPORTED, "%s: 'act_costs' has %zu entries, at most %d are supported",
+                         AGENT, actions - 1, LAYA_MAX_ACTIONS - 1);
     }
     config->actions = (uint32_t)actions;
     LAYA_TRY(read_text(config, laya_json_get(agent, "encoder"), "encoder", &config->encoder_name, error));
@@ -373,12 +381,14 @@ static laya_status check_both(laya_config *config, laya_error *error)
 {
     config->head_heads = config->hidden_size < 64 ? 1 : config->hidden_size / 64;
     if (config->head_layers && config->hidden_size % config->head_heads != 0) {
-        return laya_fail(error, LAYA_ERROR_FORMAT, "%s: 'hidden_size' %lu does not divide into the decision head's %lu heads",
-                         ENCODER, (unsigned long)config->hidden_size, (unsigned long)config->head_heads);
+        return laya_fail(error, LAYA_ERROR_FORMAT,
+                         "%s: 'hidden_size' %lu does not divide into the decision head's %lu heads", ENCODER,
+                         (unsigned long)config->hidden_size, (unsigned long)config->head_heads);
     }
     if (config->max_len > config->max_positions) {
-        return laya_fail(error, LAYA_ERROR_FORMAT, "%s: 'max_len' %lu is above the encoder's 'max_position_embeddings' %lu",
-                         AGENT, (unsigned long)config->max_len, (unsigned long)config->max_positions);
+        return laya_fail(error, LAYA_ERROR_FORMAT,
+                         "%s: 'max_len' %lu is above the encoder's 'max_position_embeddings' %lu", AGENT,
+                         (unsigned long)config->max_len, (unsigned long)config->max_positions);
     }
     return LAYA_OK;
 }

@@ -81,6 +81,13 @@ static void gate_task(void *argument, size_t index, unsigned worker)
 
 /* ------------------------------------------------------------------ all */
 
+static void report_layer(laya_compute *compute)
+{
+    const laya_progress *progress = compute->progress;
+    compute->done += compute->tokens;
+    if (progress && progress->report) progress->report(progress->user, compute->done, compute->total);
+}
+
 laya_status laya_encoder_run(laya_compute *compute, laya_error *error)
 {
     const laya_config *config = compute->config;
@@ -112,8 +119,9 @@ laya_status laya_encoder_run(laya_compute *compute, laya_error *error)
         laya_product(compute, compute->x, compute->stride, compute->tokens, &w->mlp_in, NULL, false, compute->wide,
                      compute->wide_stride);
         laya_pool_run(compute->pool, row_tasks(compute), gate_task, compute);
-        laya_product(compute, compute->inner, compute->inner_stride, compute->tokens, &w->mlp_out, NULL, false, compute->y,
-                     compute->stride);
+        laya_product(compute, compute->inner, compute->inner_stride, compute->tokens, &w->mlp_out, NULL, false,
+                     compute->y, compute->stride);
+        report_layer(compute);
     }
     laya_add_and_norm(compute, true, laya_load_vector(&weights->final_norm, compute->gain), NULL, config->norm_eps);
     snprintf(name, sizeof name, "encoder.layer.%lu", (unsigned long)config->encoder_layers - 1);

@@ -19,7 +19,8 @@ laya_status laya_check_row(const laya_config *config, const laya_row *row, laya_
         return laya_fail(error, LAYA_ERROR_ARGUMENT, "a row of %lu tokens has %lu markers", (unsigned long)row->count,
                          (unsigned long)row->options);
     }
-    if (row->type > 2) return laya_fail(error, LAYA_ERROR_ARGUMENT, "no question type has number %lu", (unsigned long)row->type);
+    if (row->type > 2)
+        return laya_fail(error, LAYA_ERROR_ARGUMENT, "no question type has number %lu", (unsigned long)row->type);
     for (uint32_t t = 0; t < row->count; t++) {
         if (row->ids[t] < config->vocab_size) continue;
         return laya_fail(error, LAYA_ERROR_ARGUMENT, "token id %lu is outside the model's vocabulary of %lu",
@@ -35,12 +36,12 @@ laya_status laya_check_row(const laya_config *config, const laya_row *row, laya_
 
 /* ------------------------------------------------------------------ trace */
 
-laya_status laya_trace_rows(const laya_compute *compute, const char *name, const float *values, size_t stride, size_t rows,
-                            size_t cols, laya_error *error)
+laya_status laya_trace_rows(const laya_compute *compute, const char *name, const float *values, size_t stride,
+                            size_t rows, size_t cols, laya_error *error)
 {
     if (!compute->trace) return LAYA_OK;
     laya_arena_mark mark = laya_arena_save(compute->arena);
-    double *copy = laya_arena_alloc(compute->arena, rows * cols, sizeof *copy);
+    double *copy = laya_arena_alloc(compute->arena, rows, cols * sizeof *copy);
     if (!copy) return laya_fail_memory(error, rows * cols * sizeof *copy);
     for (size_t i = 0; i < rows; i++) {
         for (size_t j = 0; j < cols; j++) copy[i * cols + j] = (double)values[i * stride + j];
@@ -96,7 +97,8 @@ static laya_status take_memory(laya_compute *compute, laya_row *rows, size_t cou
     size_t widest = larger(2 * (size_t)config->intermediate_size, (config->head_layers ? 4 : 3) * d);
     compute->wide_stride = laya_row_stride(widest);
     compute->inner_stride = laya_row_stride(config->intermediate_size);
-    compute->scratch_stride = larger(larger(laya_product_scratch(), laya_attention_scratch(config, compute->longest)), d + 16);
+    compute->scratch_stride = larger(larger(laya_product_scratch(), laya_attention_scratch(config, compute->longest)),
+                                     d + 16);
     compute->scratch_stride = (compute->scratch_stride + 15) / 16 * 16;
 
     laya_arena *arena = compute->arena;
@@ -163,7 +165,8 @@ laya_status laya_engine_run(const laya_network *network, laya_row *rows, size_t 
                             laya_arena *arena, const laya_trace *trace, laya_error *error)
 {
     if (count == 0) return LAYA_OK;
-    if (trace && count != 1) return laya_fail(error, LAYA_ERROR_ARGUMENT, "a trace needs a single row, got %zu", count);
+    if (trace && count != 1)
+        return laya_fail(error, LAYA_ERROR_ARGUMENT, "a trace needs a single row, got %zu", count);
     for (size_t r = 0; r < count; r++) LAYA_TRY(laya_check_row(network->config, &rows[r], error));
     laya_compute compute = {
         .config = network->config,
@@ -172,7 +175,9 @@ laya_status laya_engine_run(const laya_network *network, laya_row *rows, size_t 
         .pool = pool,
         .arena = arena,
         .trace = trace,
+        .progress = network->progress,
     };
+    for (size_t r = 0; r < count; r++) compute.total += (uint64_t)rows[r].count * network->config->encoder_layers;
     LAYA_TRY(take_memory(&compute, rows, count, error));
     rotary_job rotary = {&compute, {network->config->local_rope_theta, network->config->global_rope_theta}};
     laya_pool_run(pool, compute.longest, rotary_table_task, &rotary);

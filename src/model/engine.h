@@ -2,14 +2,15 @@
 /*
  * The network: token rows in, option logits and action logits out.
  *
- * Rows are concatenated without padding, several questions at a time. Sums run in a fixed order, so that a row's logits have
- * the same bits alone, among others, and for any number of threads.
+ * Rows are concatenated without padding, several questions at a time. Sums run in a fixed order, so that a row's
+ * logits have the same bits alone, among others, and for any number of threads.
  */
 #ifndef LAYA_MODEL_ENGINE_H
 #define LAYA_MODEL_ENGINE_H
 
 #include "base/memory.h"
 #include "base/threads.h"
+#include "laya/predict.h"
 #include "model/config.h"
 #include "model/weights.h"
 
@@ -28,8 +29,9 @@ typedef struct laya_row {
 } laya_row;
 
 /*
- * Sees intermediate values in tests: `name` as in the golden traces ("embeddings", "encoder.layer.0", "encoder.final_norm", "head.input",
- * "head.layer.0", "scorer.input"), values [rows, d] of the row that is being computed. Traces need a single row.
+ * Sees intermediate values in tests: `name` as in the golden traces ("embeddings", "encoder.layer.0",
+ * "encoder.final_norm", "head.input", "head.layer.0", "scorer.input"), values [rows, d] of the row that is being
+ * computed. Traces need a single row.
  */
 typedef struct laya_trace {
     void *user;
@@ -40,6 +42,7 @@ typedef struct laya_network {
     const laya_config *config;
     const laya_weights *weights;
     const struct laya_kernels *kernels; /* NULL: the best that this processor has, looked up in each run */
+    const laya_progress *progress;      /* NULL: none */
 } laya_network;
 
 /* The rules of laya_row. Errors: ARGUMENT. */
@@ -47,8 +50,8 @@ laya_status laya_check_row(const laya_config *config, const laya_row *row, laya_
 
 /*
  * float32 engine. Working memory comes from `arena` (not reset here). Rows go through the layers in groups of about
- * LAYA_GROUP_TOKENS tokens, which bounds that memory. `trace` may be NULL. Errors: ARGUMENT (a row breaks the rules above),
- * MEMORY, FORMAT when a logit is not finite.
+ * LAYA_GROUP_TOKENS tokens, which bounds that memory. `trace` may be NULL. Errors: ARGUMENT (a row breaks the rules
+ * above), MEMORY, FORMAT when a logit is not finite.
  */
 laya_status laya_engine_run(const laya_network *network, laya_row *rows, size_t count, laya_pool *pool,
                             laya_arena *arena, const laya_trace *trace, laya_error *error);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The decision head: its layers, the scorer at the markers, the action head. docs/MODEL.md describes the mathematics. */
+/*
+ * The decision head: its layers, the scorer at the markers, the action head. docs/MODEL.md describes the mathematics.
+ */
 #include "model/compute.h"
 
 #include "base/error.h"
@@ -8,9 +10,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#define ACTION_HIDDEN 256u   /* width of the action head's inner layer */
-#define ACTION_FEATURES 4u   /* appended to the first token's state */
-#define ACTION_TASK 16u      /* inner values per task */
+#define ACTION_HIDDEN 256u /* width of the action head's inner layer */
+#define ACTION_FEATURES 4u /* appended to the first token's state */
+#define ACTION_TASK 16u    /* inner values per task */
 #define ABSENT SIZE_MAX
 
 /* Where a token of the group stands in h: the last layer keeps only the rows that are read. */
@@ -35,8 +37,8 @@ static void add_type_embedding(laya_compute *compute)
 }
 
 /*
- * After the last layer only each row's first token and its markers are read, and what follows attention works row by row. So
- * move these rows of h and x together; their values stay the same bits.
+ * After the last layer only each row's first token and its markers are read, and what follows attention works row by
+ * row. So move these rows of h and x together; their values stay the same bits.
  */
 static void keep_rows_that_are_read(laya_compute *compute, row_map map)
 {
@@ -107,7 +109,8 @@ static laya_status run_scorer(laya_compute *compute, row_map map, laya_error *er
         for (uint32_t o = 0; o < row->options; o++, options++) {
             const float *h = compute->h + map.place[compute->row_start[r] + row->markers[o]] * compute->stride;
             memcpy(compute->y + options * compute->stride, h, d * sizeof *h);
-            laya_norm_row(h, d, compute->gain, compute->shift, LAYA_HEAD_NORM_EPS, compute->x + options * compute->stride);
+            laya_norm_row(h, d, compute->gain, compute->shift, LAYA_HEAD_NORM_EPS,
+                          compute->x + options * compute->stride);
         }
     }
     LAYA_TRY(laya_trace_rows(compute, "scorer.input", compute->y, compute->stride, options, d, error));
@@ -168,7 +171,10 @@ typedef struct action_job {
     double *hidden;      /* [rows, 256] */
 } action_job;
 
-/* hidden = GELU(W0 input + b0) for ACTION_TASK inner values and all rows, in float64: published action logits run to thousands. */
+/*
+ * hidden = GELU(W0 input + b0) for ACTION_TASK inner values and all rows, in float64: published action logits run to
+ * thousands.
+ */
 static void action_task(void *argument, size_t index, unsigned worker)
 {
     const action_job *job = argument;

@@ -5,12 +5,12 @@
 #include <math.h>
 #include <string.h>
 
-#define LINE 16u          /* floats of a cache line, and the widest tile */
-#define PANELS 4u         /* panels that a task packs together */
-#define ROW_BLOCK 96u     /* rows of A that stay in the second-level cache while the panels pass; a multiple of every mr */
-#define TASK_ROWS 480u    /* rows of A per task; each task packs its weights again */
-#define NORM_ROWS 8u      /* rows of a norm task */
-#define LANES 8u          /* partial sums of a norm */
+#define LINE 16u       /* floats of a cache line, and the widest tile */
+#define PANELS 4u      /* panels that a task packs together */
+#define ROW_BLOCK 96u  /* rows of A that stay in the second-level cache; a multiple of every mr */
+#define TASK_ROWS 480u /* rows of A per task; each task packs its weights again */
+#define NORM_ROWS 8u   /* rows of a norm task */
+#define LANES 8u       /* partial sums of a norm */
 
 size_t laya_row_stride(size_t cols)
 {
@@ -46,8 +46,8 @@ typedef struct product {
     bool relu;
     float *c;
     size_t c_stride;
-    size_t panels;   /* per task */
-    size_t columns;  /* of tasks over N */
+    size_t panels;  /* per task */
+    size_t columns; /* of tasks over N */
 } product;
 
 static void finish_rows(const product *p, size_t row0, size_t row1, size_t col0, size_t col1)
@@ -64,8 +64,8 @@ static void finish_rows(const product *p, size_t row0, size_t row1, size_t col0,
 }
 
 /*
- * One task: some panels of columns, up to TASK_ROWS rows, all of K. The order of a sum is that of the file comment of kernels.h,
- * whatever the task sizes: K in blocks of KC from the start, each block in order.
+ * One task: some panels of columns, up to TASK_ROWS rows, all of K. The order of a sum is that of the file comment of
+ * kernels.h, whatever the task sizes: K in blocks of KC from the start, each block in order.
  */
 static void product_task(void *argument, size_t index, unsigned worker)
 {
@@ -90,8 +90,8 @@ static void product_task(void *argument, size_t index, unsigned worker)
             for (size_t col = col0; col < col1; col += nr) {
                 const float *panel = packed + (col - col0) * LAYA_KERNEL_KC;
                 for (size_t row = block; row < end; row += mr) {
-                    kernels->tile(end - row < mr ? end - row : mr, depth, p->a + row * p->a_stride + k, p->a_stride, panel,
-                                  p->c + row * p->c_stride + col, p->c_stride, k > 0);
+                    kernels->tile(end - row < mr ? end - row : mr, depth, p->a + row * p->a_stride + k, p->a_stride,
+                                  panel, p->c + row * p->c_stride + col, p->c_stride, k > 0);
                 }
             }
             if (k + depth == k_size) finish_rows(p, block, end, col0, col1);
@@ -102,7 +102,14 @@ static void product_task(void *argument, size_t index, unsigned worker)
 void laya_product(const laya_compute *compute, const float *a, size_t a_stride, size_t m, const laya_tensor *w,
                   const float *bias, bool relu, float *c, size_t c_stride)
 {
-    product p = {.compute = compute, .a = a, .a_stride = a_stride, .m = m, .w = w, .bias = bias, .relu = relu, .c = c,
+    product p = {.compute = compute,
+                 .a = a,
+                 .a_stride = a_stride,
+                 .m = m,
+                 .w = w,
+                 .bias = bias,
+                 .relu = relu,
+                 .c = c,
                  .c_stride = c_stride};
     size_t panels = (w->rows + compute->kernels->nr - 1) / compute->kernels->nr;
     size_t threads = laya_pool_threads(compute->pool);

@@ -35,8 +35,8 @@ static laya_status json_file_open(const laya_model *model, json_file *json, cons
     json->path = laya_path_join(&model->allocator, model->directory, name);
     if (!json->path) return laya_fail_memory(error, 0);
     LAYA_TRY(laya_file_map(&json->file, json->path, error));
-    laya_status status =
-        laya_json_parse(&json->doc, (const char *)json->file.data, json->file.size, &model->allocator, error);
+    laya_status status = laya_json_parse(&json->doc, (const char *)json->file.data, json->file.size,
+                                         &model->allocator, error);
     if (status == LAYA_ERROR_INPUT) status = LAYA_ERROR_FORMAT;
     if (status == LAYA_OK && laya_json_typeof(laya_json_root(&json->doc)) != LAYA_JSON_OBJECT)
         status = laya_fail(error, LAYA_ERROR_FORMAT, "expected a JSON object, found %s",
@@ -93,8 +93,7 @@ static laya_status read_configuration(laya_model *model, const char *languages, 
                                   &model->allocator, error);
         if (status != LAYA_OK) laya_error_prefix(error, "%s: ", model->directory);
     }
-    if (status == LAYA_OK)
-        status = read_calibration(model, laya_json_root(&agent.doc), agent.path, languages, error);
+    if (status == LAYA_OK) status = read_calibration(model, laya_json_root(&agent.doc), agent.path, languages, error);
     json_file_close(model, &agent);
     json_file_close(model, &encoder);
     return status;
@@ -173,7 +172,8 @@ static laya_status read_weights(laya_model *model, laya_error *error)
     if (!path) return laya_fail_memory(error, 0);
     laya_status status = LAYA_OK;
     if (!laya_path_exists(path))
-        status = laya_fail(error, LAYA_ERROR_IO, "Incompatible model: '" WEIGHTS "' not found in %s.", model->directory);
+        status = laya_fail(error, LAYA_ERROR_IO, "Incompatible model: '" WEIGHTS "' not found in %s.",
+                           model->directory);
     if (status == LAYA_OK) status = laya_file_map(&model->weight_file, path, error);
     if (status == LAYA_OK) {
         status = laya_safetensors_read(&model->tensors, model->weight_file.data, model->weight_file.size,

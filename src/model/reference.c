@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The whole network in float64 with plain loops: one row at a time, one operation after the other, in the order and with the
- * names of docs/MODEL.md. It shares no arithmetic with the float32 engine, and the tests hold that one against it.
+ * The whole network in float64 with plain loops: one row at a time, one operation after the other, in the order and
+ * with the names of docs/MODEL.md. It shares no arithmetic with the float32 engine, and the tests hold that one
+ * against it.
  */
 #include "model/engine.h"
 
@@ -48,8 +49,12 @@ static double gelu(double x)
     return 0.5 * x * (1 + erf(x / sqrt(2.0)));
 }
 
-/* MODEL.md, "Elementary operations": (x - mean) / sqrt(variance + eps) * gain + shift; a tensor without data is 1 or 0. */
-static void norm(const double *in, size_t d, const laya_tensor *gain, const laya_tensor *shift, double eps, double *out)
+/*
+ * MODEL.md, "Elementary operations": (x - mean) / sqrt(variance + eps) * gain + shift; a tensor without data is 1 or
+ * 0.
+ */
+static void norm(const double *in, size_t d, const laya_tensor *gain, const laya_tensor *shift, double eps,
+                 double *out)
 {
     double mean = 0, variance = 0;
     for (size_t i = 0; i < d; i++) mean += in[i];
@@ -63,7 +68,8 @@ static void norm(const double *in, size_t d, const laya_tensor *gain, const laya
 }
 
 /* out[t][o] = sum over i of in[t][i] * w[o][i], plus bias[o] */
-static void linear(const state *s, const double *in, size_t tokens, const laya_tensor *w, const laya_tensor *bias, double *out)
+static void linear(const state *s, const double *in, size_t tokens, const laya_tensor *w, const laya_tensor *bias,
+                   double *out)
 {
     size_t width = w->cols;
     for (size_t o = 0; o < w->rows; o++) {
@@ -77,7 +83,10 @@ static void linear(const state *s, const double *in, size_t tokens, const laya_t
     }
 }
 
-/* MODEL.md, "Attention": x[i] = sum over j of softmax_j(q[i] . k[j] / sqrt(size)) v[j], for |i - j| <= window, per head. */
+/*
+ * MODEL.md, "Attention": x[i] = sum over j of softmax_j(q[i] . k[j] / sqrt(size)) v[j], for |i - j| <= window, per
+ * head.
+ */
 static void attend(const state *s, size_t heads, size_t window)
 {
     size_t size = s->d / heads, stride = 3 * s->d;
@@ -161,7 +170,8 @@ static void encoder(const state *s)
 
         norm_all(s, &l->mlp_norm, NULL, config->norm_eps);
         linear(s, s->x, s->tokens, &l->mlp_in, NULL, s->wide);
-        for (size_t t = 0; t < s->tokens; t++) { /* [n, 2I] becomes [n, I]; a row's target never lies behind its source */
+        for (size_t t = 0; t < s->tokens;
+             t++) { /* [n, 2I] becomes [n, I]; a row's target never lies behind its source */
             const double *u = s->wide + t * 2 * inner, *gate = u + inner;
             for (size_t i = 0; i < inner; i++) s->wide[t * inner + i] = gelu(u[i]) * gate[i];
         }
@@ -249,10 +259,10 @@ static laya_status run_row(const laya_network *network, laya_row *row, laya_aren
     size_t n = row->count, d = config->hidden_size, inner = config->intermediate_size;
     size_t wide = 2 * inner > 4 * d ? 2 * inner : 4 * d;
     state s = {.config = config, .weights = network->weights, .trace = trace, .row = row, .tokens = n, .d = d};
-    s.h = laya_arena_alloc(arena, n * d, sizeof *s.h);
-    s.x = laya_arena_alloc(arena, n * d, sizeof *s.x);
-    s.qkv = laya_arena_alloc(arena, n * d, 3 * sizeof *s.qkv);
-    s.wide = laya_arena_alloc(arena, n * wide, sizeof *s.wide);
+    s.h = laya_arena_alloc(arena, n, d * sizeof *s.h);
+    s.x = laya_arena_alloc(arena, n, d * sizeof *s.x);
+    s.qkv = laya_arena_alloc(arena, n, 3 * d * sizeof *s.qkv);
+    s.wide = laya_arena_alloc(arena, n, wide * sizeof *s.wide);
     s.scores = laya_arena_alloc(arena, n, sizeof *s.scores);
     s.weight = laya_arena_alloc(arena, wide + ACTION_HIDDEN, sizeof *s.weight);
     s.input = laya_arena_alloc(arena, d + 4, sizeof *s.input);
@@ -279,12 +289,15 @@ static laya_status run_row(const laya_network *network, laya_row *row, laya_aren
 laya_status laya_reference_run(const laya_network *network, laya_row *rows, size_t count, laya_arena *arena,
                                const laya_trace *trace, laya_error *error)
 {
-    if (trace && count > 1) return laya_fail(error, LAYA_ERROR_ARGUMENT, "a trace needs a single row, got %zu", count);
+    if (trace && count > 1)
+        return laya_fail(error, LAYA_ERROR_ARGUMENT, "a trace needs a single row, got %zu", count);
     for (size_t r = 0; r < count; r++) {
         LAYA_TRY(laya_check_row(network->config, &rows[r], error));
         laya_arena_mark mark = laya_arena_save(arena);
         LAYA_TRY(run_row(network, &rows[r], arena, trace, error));
         laya_arena_restore(arena, mark);
+        const laya_progress *progress = network->progress;
+        if (progress && progress->report) progress->report(progress->user, r + 1, count);
     }
     return LAYA_OK;
 }

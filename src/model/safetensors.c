@@ -9,7 +9,6 @@
 #include "model/safetensors.h"
 
 #include "base/error.h"
-#include "base/half.h"
 #include "base/json.h"
 
 #include <stdlib.h>
@@ -18,12 +17,6 @@
 #define HEADER_LIMIT 100000000u /* bytes; the limit of the format's own reader */
 #define NAME_SHOWN 200          /* bytes of a name that messages repeat */
 
-#if defined(__BYTE_ORDER__) && defined(__ORDER_BIG_ENDIAN__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-#define FILE_ORDER_IS_NATIVE 0
-#else
-#define FILE_ORDER_IS_NATIVE 1
-#endif
-
 /* An entry while the header is read: where its bytes lie, for the check of gaps and overlaps. */
 typedef struct span {
     uint64_t begin;
@@ -31,62 +24,16 @@ typedef struct span {
     uint32_t entry;
 } span;
 
-/* ------------------------------------------------------------------ values */
-
-size_t laya_dtype_size(laya_dtype dtype)
-{
-    return dtype == LAYA_F32 ? 4 : 2;
-}
-
-const char *laya_dtype_name(laya_dtype dtype)
-{
-    switch (dtype) {
-    case LAYA_F16: return "F16";
-    case LAYA_BF16: return "BF16";
-    case LAYA_F32: return "F32";
-    }
-    return "unknown";
-}
-
-static uint16_t read16(const unsigned char *bytes)
-{
-#if FILE_ORDER_IS_NATIVE
-    uint16_t bits;
-    memcpy(&bits, bytes, sizeof bits);
-    return bits;
-#else
-    return (uint16_t)(bytes[0] | bytes[1] << 8);
-#endif
-}
-
 void laya_tensor_widen(const laya_tensor *tensor, size_t at, size_t count, float *out)
 {
-    const unsigned char *in = tensor->data + at * laya_dtype_size(tensor->dtype);
-    switch (tensor->dtype) {
-    case LAYA_F16:
-        for (size_t i = 0; i < count; i++) out[i] = laya_half_to_float(read16(in + 2 * i));
-        break;
-    case LAYA_BF16:
-        for (size_t i = 0; i < count; i++) out[i] = laya_bfloat_to_float(read16(in + 2 * i));
-        break;
-    case LAYA_F32:
-#if FILE_ORDER_IS_NATIVE
-        if (count) memcpy(out, in, count * sizeof *out);
-#else
-        for (size_t i = 0; i < count; i++) {
-            uint32_t low = read16(in + 4 * i), high = read16(in + 4 * i + 2);
-            out[i] = laya_float_of_bits(low | high << 16);
-        }
-#endif
-        break;
-    }
+    laya_widen(tensor->data + at * laya_dtype_size(tensor->dtype), tensor->dtype, count, out);
 }
 
 /* ------------------------------------------------------------------ header */
 
 /*
- * The members that the text has, repeated keys included: colons outside strings. `text` is valid JSON. (The JSON reader keeps
- * the last of several members with one key, as Python does; here a repeated key is an error.)
+ * The members that the text has, repeated keys included: colons outside strings. `text` is valid JSON. (The JSON
+ * reader keeps the last of several members with one key, as Python does; here a repeated key is an error.)
  */
 static size_t count_members(const char *text, size_t size)
 {
@@ -94,8 +41,10 @@ static size_t count_members(const char *text, size_t size)
     bool inside = false;
     for (size_t i = 0; i < size; i++) {
         if (inside) {
-            if (text[i] == '\\') i++;
-            else if (text[i] == '"') inside = false;
+            if (text[i] == '\\')
+                i++;
+            else if (text[i] == '"')
+                inside = false;
         } else if (text[i] == '"') {
             inside = true;
         } else if (text[i] == ':') {
@@ -168,8 +117,9 @@ static laya_status read_dtype(laya_json_value value, const char *name, laya_dtyp
     }
     size_t size;
     const char *text = laya_json_text(value, &size);
-    return laya_fail(error, LAYA_ERROR_UNSUPPORTED, "tensor '%.*s': dtype '%.*s' is not supported (F16, BF16 and F32 are)",
-                     shown(strlen(name)), name, size < 16 ? (int)size : 16, text);
+    return laya_fail(error, LAYA_ERROR_UNSUPPORTED,
+                     "tensor '%.*s': dtype '%.*s' is not supported (F16, BF16 and F32 are)", shown(strlen(name)),
+                     name, size < 16 ? (int)size : 16, text);
 }
 
 /* One tensor: entry->name is set; the rest is filled in, `place` receives the offsets. */
@@ -188,14 +138,16 @@ static laya_status read_tensor(laya_json_value value, laya_tensor_entry *entry, 
         }
         size_t size;
         const char *key = laya_json_text(it.key, &size);
-        return laya_fail(error, LAYA_ERROR_FORMAT, "tensor '%.*s': unknown field '%.*s'", width, name, shown(size), key);
+        return laya_fail(error, LAYA_ERROR_FORMAT, "tensor '%.*s': unknown field '%.*s'", width, name, shown(size),
+                         key);
     }
     LAYA_TRY(read_dtype(laya_json_get(value, "dtype"), name, &entry->tensor.dtype, error));
 
     laya_json_value shape = laya_json_get(value, "shape");
     if (!laya_json_present(shape) || laya_json_typeof(shape) != LAYA_JSON_ARRAY || laya_json_size(shape) < 1 ||
         laya_json_size(shape) > 2) {
-        return laya_fail(error, LAYA_ERROR_FORMAT, "tensor '%.*s': 'shape' must be a list of one or two sizes", width, name);
+        return laya_fail(error, LAYA_ERROR_FORMAT, "tensor '%.*s': 'shape' must be a list of one or two sizes", width,
+                         name);
     }
     uint32_t sizes[2] = {1, 1};
     entry->rank = (uint32_t)laya_json_size(shape);
@@ -219,8 +171,8 @@ static laya_status read_tensor(laya_json_value value, laya_tensor_entry *entry, 
         valid = to_uint64(it.value, &place->end) && place->begin <= place->end;
     }
     if (!valid) {
-        return laya_fail(error, LAYA_ERROR_FORMAT, "tensor '%.*s': 'data_offsets' must be [begin, end] with 0 <= begin <= end",
-                         width, name);
+        return laya_fail(error, LAYA_ERROR_FORMAT,
+                         "tensor '%.*s': 'data_offsets' must be [begin, end] with 0 <= begin <= end", width, name);
     }
     /* rows and cols are below 2^32, so that their product fits; the size in bytes need not. */
     uint64_t values = (uint64_t)sizes[0] * sizes[1];
@@ -228,8 +180,8 @@ static laya_status read_tensor(laya_json_value value, laya_tensor_entry *entry, 
     uint64_t each = laya_dtype_size(entry->tensor.dtype);
     if (bytes % each != 0 || bytes / each != values) {
         return laya_fail(error, LAYA_ERROR_FORMAT,
-                         "tensor '%.*s': %llu bytes between its offsets, but its shape has %llu values of type %s", width,
-                         name, (unsigned long long)bytes, (unsigned long long)values,
+                         "tensor '%.*s': %llu bytes between its offsets, but its shape has %llu values of type %s",
+                         width, name, (unsigned long long)bytes, (unsigned long long)values,
                          laya_dtype_name(entry->tensor.dtype));
     }
     return LAYA_OK;
@@ -257,20 +209,22 @@ static laya_status check_cover(laya_safetensors *tensors, span *places, const un
         int width = shown(strlen(entry->name));
         if (places[i].end > size) {
             return laya_fail(error, LAYA_ERROR_FORMAT,
-                             "tensor '%.*s' ends at byte %llu of the data, but the file holds only %llu (truncated?)", width,
-                             entry->name, (unsigned long long)places[i].end, (unsigned long long)size);
+                             "tensor '%.*s' ends at byte %llu of the data, but the file holds only %llu (truncated?)",
+                             width, entry->name, (unsigned long long)places[i].end, (unsigned long long)size);
         }
         if (places[i].begin != at) {
-            return laya_fail(error, LAYA_ERROR_FORMAT, "tensor '%.*s' begins at byte %llu of the data, expected %llu (%s)",
-                             width, entry->name, (unsigned long long)places[i].begin, (unsigned long long)at,
+            return laya_fail(error, LAYA_ERROR_FORMAT,
+                             "tensor '%.*s' begins at byte %llu of the data, expected %llu (%s)", width, entry->name,
+                             (unsigned long long)places[i].begin, (unsigned long long)at,
                              places[i].begin < at ? "overlap" : "gap");
         }
         entry->tensor.data = data + (size_t)at;
         at = places[i].end;
     }
     if (at != size) {
-        return laya_fail(error, LAYA_ERROR_FORMAT, "the tensors end at byte %llu of the data, but the file holds %llu",
-                         (unsigned long long)at, (unsigned long long)size);
+        return laya_fail(error, LAYA_ERROR_FORMAT,
+                         "the tensors end at byte %llu of the data, but the file holds %llu", (unsigned long long)at,
+                         (unsigned long long)size);
     }
     return LAYA_OK;
 }
@@ -301,12 +255,13 @@ static laya_status read_entries(laya_safetensors *tensors, laya_json_value root,
     return LAYA_OK;
 }
 
-static laya_status read_header(laya_safetensors *tensors, const laya_json *doc, const unsigned char *data, size_t size,
-                               laya_error *error)
+static laya_status read_header(laya_safetensors *tensors, const laya_json *doc, const unsigned char *data,
+                               size_t size, laya_error *error)
 {
     laya_json_value root = laya_json_root(doc);
     if (laya_json_typeof(root) != LAYA_JSON_OBJECT) {
-        return laya_fail(error, LAYA_ERROR_FORMAT, "the header must be an object, found %s", laya_json_type_name(root));
+        return laya_fail(error, LAYA_ERROR_FORMAT, "the header must be an object, found %s",
+                         laya_json_type_name(root));
     }
     size_t name_bytes = 0;
     for (laya_json_iterator it = laya_json_first(root); laya_json_present(it.value); laya_json_next(&it)) {
@@ -337,7 +292,8 @@ laya_status laya_safetensors_read(laya_safetensors *tensors, const unsigned char
 {
     *tensors = (laya_safetensors){.allocator = laya_allocator_or_default(allocator)};
     if (size < 8) {
-        return laya_fail(error, LAYA_ERROR_FORMAT, "not a safetensors file: %zu bytes, shorter than its header size", size);
+        return laya_fail(error, LAYA_ERROR_FORMAT, "not a safetensors file: %zu bytes, shorter than its header size",
+                         size);
     }
     uint64_t length = 0;
     for (int i = 7; i >= 0; i--) length = length << 8 | data[i];
@@ -384,8 +340,10 @@ const laya_tensor_entry *laya_safetensors_find(const laya_safetensors *tensors, 
         size_t middle = low + (high - low) / 2;
         int order = strcmp(name, tensors->entries[middle].name);
         if (order == 0) return &tensors->entries[middle];
-        if (order < 0) high = middle;
-        else low = middle + 1;
+        if (order < 0)
+            high = middle;
+        else
+            low = middle + 1;
     }
     return NULL;
 }

@@ -3,11 +3,10 @@
 #ifndef LAYA_MODEL_SAFETENSORS_H
 #define LAYA_MODEL_SAFETENSORS_H
 
+#include "base/dtype.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "laya/base.h"
-
-typedef enum laya_dtype { LAYA_F16, LAYA_BF16, LAYA_F32 } laya_dtype;
 
 /* A row-major matrix or vector in the mapping. Its address has no alignment to rely on. */
 typedef struct laya_tensor {
@@ -40,10 +39,6 @@ laya_status laya_safetensors_read(laya_safetensors *tensors, const unsigned char
 void laya_safetensors_close(laya_safetensors *tensors);
 const laya_tensor_entry *laya_safetensors_find(const laya_safetensors *tensors, const char *name);
 
-/* Bytes of one value: 2 or 4. */
-size_t laya_dtype_size(laya_dtype dtype);
-/* "F16", "BF16", "F32" */
-const char *laya_dtype_name(laya_dtype dtype);
 /* Widen `count` values that begin at value index `at` of the tensor, exactly. */
 void laya_tensor_widen(const laya_tensor *tensor, size_t at, size_t count, float *out);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finds every tensor of the model in a checkpoint, in the order of upstream's load checks: the four name groups, shapes, missing
- * tensors, unexpected tensors.
+ * Finds every tensor of the model in a checkpoint, in the order of upstream's load checks: the four name groups,
+ * shapes, missing tensors, unexpected tensors.
  */
 #include "model/weights.h"
 
@@ -10,9 +10,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#define LISTED 5            /* names that a message lists */
-#define ACTION_HIDDEN 256u  /* width of the action head */
-#define ACTION_FEATURES 4u  /* appended to the first token's state */
+#define LISTED 5           /* names that a message lists */
+#define ACTION_HIDDEN 256u /* width of the action head */
+#define ACTION_FEATURES 4u /* appended to the first token's state */
 #define QUESTION_TYPES 3u
 
 typedef struct binder {
@@ -27,8 +27,10 @@ typedef struct binder {
 
 static void put_shape(laya_buffer *out, uint32_t rank, uint32_t rows, uint32_t cols)
 {
-    if (rank == 1) laya_buffer_printf(out, "(%lu,)", (unsigned long)cols);
-    else laya_buffer_printf(out, "(%lu, %lu)", (unsigned long)rows, (unsigned long)cols);
+    if (rank == 1)
+        laya_buffer_printf(out, "(%lu,)", (unsigned long)cols);
+    else
+        laya_buffer_printf(out, "(%lu, %lu)", (unsigned long)rows, (unsigned long)cols);
 }
 
 static void bind(binder *b, laya_tensor *slot, const char *name, uint32_t rank, uint32_t rows, uint32_t cols)
@@ -162,7 +164,8 @@ static laya_status report(binder *b, laya_error *error)
         return laya_fail(error, LAYA_ERROR_FORMAT, "Model architecture mismatch:%s", b->mismatch_text.data);
     }
     if (b->missing) {
-        return laya_fail(error, LAYA_ERROR_FORMAT, "Model weights incomplete: missing %lu parameter tensors (e.g. [%s]).",
+        return laya_fail(error, LAYA_ERROR_FORMAT,
+                         "Model weights incomplete: missing %lu parameter tensors (e.g. [%s]).",
                          (unsigned long)b->missing, b->missing_text.data);
     }
     return check_unexpected(b, error);

@@ -26,12 +26,12 @@ typedef struct laya_head_weights {
 
 typedef struct laya_weights {
     laya_allocator allocator;
-    laya_tensor embedding;      /* [V, d] */
-    laya_tensor embedding_norm; /* [d] */
-    laya_tensor final_norm;     /* [d] */
-    laya_tensor type_embedding; /* [3, d]: choice, score, noul */
-    laya_encoder_weights *encoder; /* [encoder_layers] */
-    laya_head_weights *head;       /* [head_layers] */
+    laya_tensor embedding;                     /* [V, d] */
+    laya_tensor embedding_norm;                /* [d] */
+    laya_tensor final_norm;                    /* [d] */
+    laya_tensor type_embedding;                /* [3, d]: choice, score, noul */
+    laya_encoder_weights *encoder;             /* [encoder_layers] */
+    laya_head_weights *head;                   /* [head_layers] */
     laya_tensor scorer_norm, scorer_norm_bias; /* scorer.0 */
     laya_tensor scorer_in, scorer_in_bias;     /* scorer.1: [d, d], [d] */
     laya_tensor scorer_out, scorer_out_bias;   /* scorer.3: [1, d], [1] */

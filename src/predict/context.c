@@ -17,8 +17,9 @@ static laya_status check_options(const laya_context_options *options, laya_error
                          "laya_context_open: options.size is %zu, expected %zu; call laya_context_options_init first",
                          options->size, sizeof *options);
     if (options->threads > MAX_THREADS)
-        return laya_fail(error, LAYA_ERROR_ARGUMENT, "laya_context_open: %u threads asked for, at most %d are allowed",
-                         options->threads, MAX_THREADS);
+        return laya_fail(error, LAYA_ERROR_ARGUMENT,
+                         "laya_context_open: %u threads asked for, at most %d are allowed", options->threads,
+                         MAX_THREADS);
     if (options->precision != LAYA_PRECISION_FLOAT && options->precision != LAYA_PRECISION_DOUBLE)
         return laya_fail(error, LAYA_ERROR_ARGUMENT, "laya_context_open: unknown precision %d",
                          (int)options->precision);
@@ -42,6 +43,8 @@ laya_status laya_context_open(const laya_model *model, const laya_context_option
     if (!opened) return laya_fail_memory(error, sizeof *opened);
     opened->model = model;
     opened->precision = options->precision;
+    opened->progress = options->progress;
+    opened->kernels = laya_kernels_select(LAYA_CPU_ALL);
     laya_arena_init(&opened->arena, &model->allocator);
     laya_buffer_init(&opened->result, &model->allocator);
     unsigned threads = options->threads ? options->threads : laya_online_cpus();

@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "base/threads.h"
+#include "kernels/kernels.h"
 #include "laya/predict.h"
 #include "model/model.h"
 
@@ -12,8 +13,10 @@ struct laya_context {
     const laya_model *model;
     laya_pool *pool;
     laya_precision precision;
-    laya_arena arena;   /* reset at the start of every call */
-    laya_buffer result; /* the JSON text that laya_predict returned */
+    laya_progress progress;
+    const laya_kernels *kernels; /* the best of this processor */
+    laya_arena arena;            /* reset at the start of every call */
+    laya_buffer result;          /* the JSON text that laya_predict returned */
     laya_error error;
 };
 

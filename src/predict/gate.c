@@ -13,8 +13,11 @@ static laya_status fail_repr(const char *before, laya_json_value value, const la
     laya_buffer text;
     laya_buffer_init(&text, allocator);
     laya_json_write_repr(&text, value);
-    laya_status status = text.failed ? laya_fail_memory(error, 0)
-                                     : laya_fail(error, LAYA_ERROR_INPUT, "%s%s", before, text.data);
+    laya_status status;
+    if (text.failed)
+        status = laya_fail_memory(error, 0);
+    else
+        status = laya_fail(error, LAYA_ERROR_INPUT, "%s%s", before, text.data);
     laya_buffer_close(&text);
     return status;
 }

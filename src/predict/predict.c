@@ -42,8 +42,8 @@ static laya_status read_options(laya_context *context, const laya_predict_option
                          options->size, sizeof *options);
     if (options->max_len > config->max_positions)
         return laya_fail(error, LAYA_ERROR_ARGUMENT,
-                         "max_len=%u is longer than the %u positions of this encoder; lower max_len", options->max_len,
-                         config->max_positions);
+                         "max_len=%u is longer than the %u positions of this encoder; lower max_len",
+                         options->max_len, config->max_positions);
     const unsigned known = LAYA_PREDICT_STATE_TOKEN_COUNTS | LAYA_PREDICT_RAW | LAYA_PREDICT_PRETTY;
     if (options->flags & ~known)
         return laya_fail(error, LAYA_ERROR_ARGUMENT, "predict options: unknown flags 0x%x", options->flags & ~known);
@@ -141,7 +141,10 @@ static laya_status run(laya_context *context, const settings *set, const laya_st
     laya_answer *answers = laya_arena_alloc(&context->arena, count, sizeof *answers);
     if (!rows || !answers) return laya_fail_memory(error, count * sizeof *answers);
     LAYA_TRY(build_rows(context, set, state, queries, count, rows, answers, result));
-    const laya_network network = {.config = &context->model->config, .weights = &context->model->weights};
+    const laya_network network = {.config = &context->model->config,
+                                  .weights = &context->model->weights,
+                                  .kernels = context->kernels,
+                                  .progress = &context->progress};
     if (context->precision == LAYA_PRECISION_DOUBLE)
         LAYA_TRY(laya_reference_run(&network, rows, count, &context->arena, NULL, error));
     else
@@ -222,7 +225,8 @@ static void begin_call(laya_context *context)
 }
 
 laya_status laya_predict(laya_context *context, const char *state, size_t state_size, const char *questions,
-                         size_t questions_size, const laya_predict_options *options, const char **result, size_t *size)
+                         size_t questions_size, const laya_predict_options *options, const char **result,
+                         size_t *size)
 {
     if (result) *result = NULL;
     if (size) *size = 0;
@@ -252,8 +256,7 @@ static laya_status check_decide(laya_context *context, const laya_state *state, 
         return laya_fail(error, LAYA_ERROR_ARGUMENT, "laya_decide: state must not be NULL");
     if (!questions && count) return laya_fail(error, LAYA_ERROR_ARGUMENT, "laya_decide: questions must not be NULL");
     size_t valid = laya_utf8_valid(state->text, state->size);
-    if (valid < state->size)
-        return laya_fail(error, LAYA_ERROR_INPUT, "state: invalid UTF-8 at byte %zu", valid);
+    if (valid < state->size) return laya_fail(error, LAYA_ERROR_INPUT, "state: invalid UTF-8 at byte %zu", valid);
     return LAYA_OK;
 }
 

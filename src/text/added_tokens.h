@@ -44,7 +44,7 @@ typedef struct laya_added_scan {
     size_t space_end;
     size_t token_begin; /* a token that was found behind the piece just given */
     size_t token_end;
-    uint32_t token;     /* its id, or LAYA_NO_ID */
+    uint32_t token; /* its id, or LAYA_NO_ID */
 } laya_added_scan;
 
 /* Begin to walk through valid UTF-8, which must outlive the scan. */

@@ -343,8 +343,9 @@ static void update_pair(laya_bpe_run *run, uint32_t left, uint32_t right)
 
 /*
  * Merge the pair of the lowest rank, the leftmost of equals, until none is left. Entries of the heap are
- * not removed when their pair changes. Such an old entry still merges when the pair that is now at its
- * place makes the same token, even though that pair has another rank: the reference does so.
+ * not removed when their pair changes. As in the reference, such an old entry still merges when the pair
+ * that is now at its place makes the same token; only an empty token can bring that about, because every
+ * merge makes the spelling longer.
  */
 static void merge_symbols(laya_bpe_run *run)
 {

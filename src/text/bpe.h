@@ -28,11 +28,11 @@ typedef struct laya_vocab_slot {
 } laya_vocab_slot;
 
 typedef struct laya_vocab {
-    char *text;        /* the spellings one after the other, in the order of the ids */
-    uint32_t *offsets; /* [count + 1] into text */
-    uint32_t count;    /* ids, those of added tokens that only follow the model's included */
-    uint32_t capacity; /* ids that there is room for */
-    uint32_t model_count; /* ids 0 .. model_count - 1 are the model's */
+    char *text;             /* the spellings one after the other, in the order of the ids */
+    uint32_t *offsets;      /* [count + 1] into text */
+    uint32_t count;         /* ids, those of added tokens that only follow the model's included */
+    uint32_t capacity;      /* ids that there is room for */
+    uint32_t model_count;   /* ids 0 .. model_count - 1 are the model's */
     laya_vocab_slot *slots; /* [mask + 1] */
     uint32_t mask;
 } laya_vocab;

@@ -30,8 +30,8 @@ static unsigned class_at(const char *text, size_t at, size_t *next)
 static size_t contraction(const char *text, size_t size)
 {
     if (size >= 2 && strchr("stmd", text[1]) && text[1]) return 2;
-    if (size >= 3 && (memcmp(text + 1, "re", 2) == 0 || memcmp(text + 1, "ve", 2) == 0 ||
-                      memcmp(text + 1, "ll", 2) == 0)) {
+    if (size >= 3 &&
+        (memcmp(text + 1, "re", 2) == 0 || memcmp(text + 1, "ve", 2) == 0 || memcmp(text + 1, "ll", 2) == 0)) {
         return 3;
     }
     return 0;
@@ -139,8 +139,8 @@ static bool normalize_piece(laya_nfc_memory *memory, const char *text, size_t si
         for (end = at; end < count && combining_class(points[end]); end++) continue;
         if (end - at > 1) sort_marks(points + at, end - at, points + needed);
     }
-    utf8proc_ssize_t left =
-        utf8proc_normalize_utf32(points, (utf8proc_ssize_t)count, UTF8PROC_STABLE | UTF8PROC_COMPOSE);
+    utf8proc_ssize_t left = utf8proc_normalize_utf32(points, (utf8proc_ssize_t)count,
+                                                     UTF8PROC_STABLE | UTF8PROC_COMPOSE);
     for (utf8proc_ssize_t i = 0; i < left; i++) {
         char encoded[4];
         laya_buffer_append(out, encoded, laya_utf8_put(encoded, (uint32_t)points[i]));

@@ -100,7 +100,8 @@ static laya_status fail_markers(const laya_prompt *prompt, const laya_query *que
 }
 
 /* Append ids to the row as long as it is shorter than max_len. */
-static void append(const laya_prompt *prompt, uint32_t *ids, laya_prompt_row *row, const uint32_t *more, uint32_t count)
+static void append(const laya_prompt *prompt, uint32_t *ids, laya_prompt_row *row, const uint32_t *more,
+                   uint32_t count)
 {
     uint32_t room = prompt->max_len - row->count;
     if (count > room) count = room;

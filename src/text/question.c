@@ -184,7 +184,8 @@ static int compare_ranked(const void *left, const void *right)
 }
 
 /* The first text that an earlier one equals: *later repeats *earlier. *later = count when there is none. */
-static laya_status find_repeat(renderer *r, const laya_span *texts, uint32_t count, uint32_t *later, uint32_t *earlier)
+static laya_status find_repeat(renderer *r, const laya_span *texts, uint32_t count, uint32_t *later,
+                               uint32_t *earlier)
 {
     ranked *sorted = laya_arena_alloc(r->arena, count, sizeof *sorted);
     if (!sorted) return laya_fail_memory(r->error, count * sizeof *sorted);
@@ -215,6 +216,7 @@ static laya_status key_text(renderer *r, laya_json_value label, laya_span *key)
     } else if (type == LAYA_JSON_STRING) {
         size_t size;
         const char *text = laya_json_text(label, &size);
+        laya_buffer_putc(&r->scratch, '"'); /* "1" is another key than 1 and True */
         laya_buffer_append(&r->scratch, text, size);
     } else {
         laya_json_write_repr(&r->scratch, label);
@@ -337,8 +339,9 @@ static laya_status fail_noul_keys(renderer *r, laya_json_value criteria)
 {
     laya_buffer *out = &r->scratch;
     laya_buffer_clear(out);
-    laya_buffer_puts(out, "a noul question takes 'criteria' keyed only 'true'/'false' (either or both, and omitted is "
-                          "fine), got [");
+    laya_buffer_puts(out,
+                     "a noul question takes 'criteria' keyed only 'true'/'false' (either or both, and omitted is "
+                     "fine), got [");
     bool first = true;
     for (laya_json_iterator it = laya_json_first(criteria); laya_json_present(it.value); laya_json_next(&it)) {
         if (!first) laya_buffer_puts(out, ", ");
@@ -554,7 +557,8 @@ static laya_status noul_from_struct(renderer *r, laya_query *query, const laya_q
 {
     laya_span names[2] = {noul_labels[0], noul_labels[1]};
     laya_span texts[2] = {noul_defaults[0], noul_defaults[1]};
-    if (question->count != 0 && question->count != 2) return fail(r, "a noul question has two options or the defaults");
+    if (question->count != 0 && question->count != 2)
+        return fail(r, "a noul question has two options or the defaults");
     for (int side = 0; side < 2 && question->count == 2; side++) {
         const char *description = question->descriptions ? question->descriptions[side] : NULL;
         const char *label = question->labels ? question->labels[side] : NULL;

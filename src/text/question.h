@@ -16,8 +16,8 @@ typedef struct laya_span {
 typedef struct laya_query {
     laya_span id;
     laya_question_type type;
-    laya_span head; /* "<type> question: <instructions>" */
-    uint32_t count; /* options, at least 1 */
+    laya_span head;           /* "<type> question: <instructions>" */
+    uint32_t count;           /* options, at least 1 */
     const laya_span *options; /* [count] rendered, in the caller's order */
     const laya_span *labels;  /* choice: [count] answer keys; NULL otherwise */
     const laya_span *legend;  /* score: [count] level texts; NULL otherwise */

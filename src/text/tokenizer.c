@@ -112,7 +112,8 @@ static bool encode_piece(encoder *e, const char *text, size_t size)
 {
     bool unchanged;
     laya_buffer_clear(&e->normal);
-    if (!laya_tokenizer_normalize(e->tokenizer->normalizer, &e->nfc, text, size, &e->normal, &unchanged)) return false;
+    if (!laya_tokenizer_normalize(e->tokenizer->normalizer, &e->nfc, text, size, &e->normal, &unchanged))
+        return false;
     if (!unchanged) {
         text = e->normal.data;
         size = e->normal.size;

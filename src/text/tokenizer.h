@@ -9,7 +9,7 @@
 #include "text/byte_level.h"
 
 #define LAYA_TOKENIZER_MAX_TEXT ((size_t)1 << 28) /* bytes of one text; its symbols fit into 32 bits */
-#define LAYA_TOKENIZER_MAX_IDS ((size_t)1 << 29)   /* vocabulary and added tokens together; merges */
+#define LAYA_TOKENIZER_MAX_IDS ((size_t)1 << 29)  /* vocabulary and added tokens together; merges */
 
 typedef enum laya_normalizer {
     LAYA_NORMALIZER_NONE,

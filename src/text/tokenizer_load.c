@@ -43,8 +43,8 @@ static const char *describe(laya_json_value value, char out[80])
 static laya_status unsupported(laya_error *error, const char *field, const char *expected, laya_json_value found)
 {
     char text[80];
-    return laya_fail(error, LAYA_ERROR_UNSUPPORTED, "%s: expected %s, found %s; other values are not implemented", field,
-                     expected, describe(found, text));
+    return laya_fail(error, LAYA_ERROR_UNSUPPORTED, "%s: expected %s, found %s; other values are not implemented",
+                     field, expected, describe(found, text));
 }
 
 static laya_status malformed(laya_error *error, const char *field, const char *expected, laya_json_value found)
@@ -117,11 +117,13 @@ static laya_status load_normalizer(laya_tokenizer *tokenizer, laya_json_value va
         if (!is_replace_space(laya_json_get(value, "pattern")))
             return unsupported(error, "normalizer.pattern", "{\"String\": \" \"}", laya_json_get(value, "pattern"));
         if (!laya_json_equals(laya_json_get(value, "content"), LAYA_METASPACE))
-            return unsupported(error, "normalizer.content", "\"" LAYA_METASPACE "\"", laya_json_get(value, "content"));
+            return unsupported(error, "normalizer.content", "\"" LAYA_METASPACE "\"",
+                               laya_json_get(value, "content"));
         tokenizer->normalizer = LAYA_NORMALIZER_METASPACE;
         return LAYA_OK;
     }
-    if (laya_json_typeof(value) != LAYA_JSON_OBJECT) return malformed(error, "normalizer", "an object or null", value);
+    if (laya_json_typeof(value) != LAYA_JSON_OBJECT)
+        return malformed(error, "normalizer", "an object or null", value);
     return unsupported(error, "normalizer.type", "\"NFC\" or \"Replace\"", type);
 }
 
@@ -138,8 +140,8 @@ static laya_status load_byte_level(laya_json_value value, laya_error *error)
 
 static laya_status load_metaspace(laya_json_value value, laya_error *error)
 {
-    static const char *const keys[] = {"type",  "replacement",      "prepend_scheme",
-                                       "split", "add_prefix_space", "str_rep", NULL};
+    static const char *const keys[] = {"type",    "replacement", "prepend_scheme", "split", "add_prefix_space",
+                                       "str_rep", NULL};
     LAYA_TRY(check_keys(value, "pre_tokenizer", keys, error));
     laya_json_value replacement = laya_json_get(value, "replacement");
     if (!laya_json_equals(replacement, LAYA_METASPACE))
@@ -160,11 +162,13 @@ static laya_status load_split(const laya_tokenizer *tokenizer, laya_json_value v
     static const char *const keys[] = {"type", "pattern", "behavior", "invert", NULL};
     LAYA_TRY(check_keys(value, "pre_tokenizer", keys, error));
     laya_json_value pattern = laya_json_get(value, "pattern"), behavior = laya_json_get(value, "behavior");
-    if (!is_replace_space(pattern)) return unsupported(error, "pre_tokenizer.pattern", "{\"String\": \" \"}", pattern);
+    if (!is_replace_space(pattern))
+        return unsupported(error, "pre_tokenizer.pattern", "{\"String\": \" \"}", pattern);
     if (!laya_json_equals(behavior, "MergedWithPrevious"))
         return unsupported(error, "pre_tokenizer.behavior", "\"MergedWithPrevious\"", behavior);
     laya_json_value invert = laya_json_get(value, "invert");
-    if (laya_json_typeof(invert) != LAYA_JSON_FALSE) return unsupported(error, "pre_tokenizer.invert", "false", invert);
+    if (laya_json_typeof(invert) != LAYA_JSON_FALSE)
+        return unsupported(error, "pre_tokenizer.invert", "false", invert);
     if (tokenizer->normalizer != LAYA_NORMALIZER_METASPACE) {
         return laya_fail(error, LAYA_ERROR_UNSUPPORTED,
                          "pre_tokenizer.type: \"Split\" is implemented only behind the normalizer \"Replace\"");
@@ -189,8 +193,7 @@ static laya_status load_pre_tokenizer(laya_tokenizer *tokenizer, laya_json_value
     } else {
         return unsupported(error, "pre_tokenizer.type", "\"ByteLevel\", \"Metaspace\" or \"Split\"", type);
     }
-    bool fits = tokenizer->splitter == LAYA_SPLITTER_NONE ||
-                tokenizer->normalizer == LAYA_NORMALIZER_NONE ||
+    bool fits = tokenizer->splitter == LAYA_SPLITTER_NONE || tokenizer->normalizer == LAYA_NORMALIZER_NONE ||
                 (tokenizer->splitter == LAYA_SPLITTER_BYTE_LEVEL && tokenizer->normalizer == LAYA_NORMALIZER_NFC);
     if (fits) return LAYA_OK;
     char text[80];
@@ -211,7 +214,8 @@ static laya_status check_post_processor(laya_json_value value, laya_error *error
     laya_json_value type = laya_json_get(value, "type");
     if (!laya_json_equals(type, "Sequence")) return unsupported(error, "post_processor.type", known, type);
     laya_json_value list = laya_json_get(value, "processors");
-    if (laya_json_typeof(list) != LAYA_JSON_ARRAY) return malformed(error, "post_processor.processors", "a list", list);
+    if (laya_json_typeof(list) != LAYA_JSON_ARRAY)
+        return malformed(error, "post_processor.processors", "a list", list);
     for (laya_json_iterator it = laya_json_first(list); laya_json_present(it.value); laya_json_next(&it)) {
         if (!is_offsets_or_template(it.value))
             return unsupported(error, "post_processor.processors[].type", known, laya_json_get(it.value, "type"));
@@ -297,7 +301,7 @@ typedef struct merge_batch {
     uint64_t key[MERGE_BATCH * 3];
     uint32_t slot[MERGE_BATCH * 3];
     uint32_t id[MERGE_BATCH * 3];
-    volatile uint32_t touched; /* takes what was read early, so that the reads are made */
+    volatile uint32_t touched;  /* takes what was read early, so that the reads are made */
     size_t joined[MERGE_BATCH]; /* where the text of both together is in the buffer, if it is longer than 8 bytes */
     laya_buffer buffer;
 } merge_batch;
@@ -340,8 +344,8 @@ static bool is_version(const laya_json_node *node)
 }
 
 /* Read the texts of up to MERGE_BATCH merges from node *at on, and make their keys. */
-static laya_status read_merges(merge_batch *batch, const laya_json_node *nodes, uint32_t *at, uint32_t end, bool pairs,
-                               uint32_t rank, laya_error *error)
+static laya_status read_merges(merge_batch *batch, const laya_json_node *nodes, uint32_t *at, uint32_t end,
+                               bool pairs, uint32_t rank, laya_error *error)
 {
     batch->count = 0;
     laya_buffer_clear(&batch->buffer);
@@ -387,8 +391,8 @@ static laya_status find_merge_ids(const laya_vocab *vocab, merge_batch *batch, u
         const size_t *size = &batch->size[i / 3 * 3];
         int left = i % 3 == 1 ? 0 : size[0] > 60 ? 60 : (int)size[0];
         int right = i % 3 == 0 ? 0 : size[1] > 60 ? 60 : (int)size[1];
-        return laya_fail(error, LAYA_ERROR_FORMAT, "model.merges[%u]: \"%.*s%.*s\" is not in model.vocab", rank + i / 3,
-                         left, text[0], right, text[1]);
+        return laya_fail(error, LAYA_ERROR_FORMAT, "model.merges[%u]: \"%.*s%.*s\" is not in model.vocab",
+                         rank + i / 3, left, text[0], right, text[1]);
     }
     return LAYA_OK;
 }
@@ -476,9 +480,17 @@ static laya_status check_coverage(const laya_tokenizer *tokenizer, laya_error *e
 static laya_status load_model(laya_tokenizer *tokenizer, laya_json_value model, laya_json_value added,
                               laya_error *error)
 {
-    static const char *const keys[] = {"type", "dropout", "unk_token", "continuing_subword_prefix",
-                                       "end_of_word_suffix", "fuse_unk", "byte_fallback", "ignore_merges",
-                                       "vocab", "merges", NULL};
+    static const char *const keys[] = {"type",
+                                       "dropout",
+                                       "unk_token",
+                                       "continuing_subword_prefix",
+                                       "end_of_word_suffix",
+                                       "fuse_unk",
+                                       "byte_fallback",
+                                       "ignore_merges",
+                                       "vocab",
+                                       "merges",
+                                       NULL};
     static const char *const affixes[] = {"continuing_subword_prefix", "end_of_word_suffix"};
     laya_bpe *bpe = &tokenizer->bpe;
     if (laya_json_typeof(model) != LAYA_JSON_OBJECT) return malformed(error, "model", "an object", model);
@@ -497,7 +509,8 @@ static laya_status load_model(laya_tokenizer *tokenizer, laya_json_value model, 
     laya_json_value ignore = laya_json_get(model, "ignore_merges"), unk = laya_json_get(model, "unk_token");
     LAYA_TRY(require_flag(ignore, "model.ignore_merges", false, false, error));
     LAYA_TRY(read_flag(laya_json_get(model, "fuse_unk"), "model.fuse_unk", false, &bpe->fuse_unk, error));
-    LAYA_TRY(read_flag(laya_json_get(model, "byte_fallback"), "model.byte_fallback", false, &bpe->byte_fallback, error));
+    laya_json_value fallback = laya_json_get(model, "byte_fallback");
+    LAYA_TRY(read_flag(fallback, "model.byte_fallback", false, &bpe->byte_fallback, error));
 
     LAYA_TRY(load_vocab(tokenizer, laya_json_get(model, "vocab"), added, error));
     bpe->unk = LAYA_NO_ID;
@@ -520,8 +533,8 @@ static laya_status load_model(laya_tokenizer *tokenizer, laya_json_value model, 
 static laya_status read_added(laya_json_value entry, uint32_t index, laya_added_token *token, bool *normalized,
                               laya_error *error)
 {
-    static const char *const keys[] = {"id", "content", "single_word", "lstrip", "rstrip", "normalized", "special",
-                                       NULL};
+    static const char *const keys[] = {"id",     "content",    "single_word", "lstrip",
+                                       "rstrip", "normalized", "special",     NULL};
     char field[48], place[32];
     bool flags[5];
     snprintf(place, sizeof place, "added_tokens[%u]", index);
@@ -556,17 +569,18 @@ static laya_status read_added(laya_json_value entry, uint32_t index, laya_added_
  * Give an added token its id as the reference does: that of the model's entry with the same spelling, else
  * the next free one. The reference ignores the id in the file; a file that says otherwise is refused.
  */
-static laya_status assign_id(laya_tokenizer *tokenizer, const laya_added_token *token, uint32_t index,
+static laya_status assign_id(laya_vocab *vocab, bool *taken, const laya_added_token *token, uint32_t index,
                              laya_error *error)
 {
-    laya_vocab *vocab = &tokenizer->bpe.vocab;
     uint32_t id = laya_vocab_find(vocab, token->text, token->size);
     if (id == LAYA_NO_ID) {
         id = vocab->count;
         laya_vocab_append(vocab, token->text, token->size);
-    } else if (id >= vocab->model_count) {
+    } else if (id >= vocab->model_count || taken[id]) {
         return laya_fail(error, LAYA_ERROR_FORMAT, "added_tokens[%u].content: \"%.*s\" comes twice", index,
                          token->size > 60 ? 60 : (int)token->size, token->text);
+    } else {
+        taken[id] = true;
     }
     if (id == token->id) return LAYA_OK;
     return laya_fail(error, LAYA_ERROR_FORMAT, "added_tokens[%u].id: expected %u (%s), found %u", index, id,
@@ -591,9 +605,10 @@ static laya_status check_strips(const laya_added_set *set, laya_error *error)
     for (uint32_t i = 0; i < set->count; i++) rstrip = rstrip || set->tokens[i].rstrip;
     for (uint32_t i = 0; i < set->count && rstrip; i++) {
         if (!set->tokens[i].lstrip || !only_spaces(&set->tokens[i])) continue;
-        return laya_fail(error, LAYA_ERROR_UNSUPPORTED,
-                         "added_tokens: the token %u of white space with lstrip is not possible beside one with rstrip",
-                         set->tokens[i].id);
+        return laya_fail(
+            error, LAYA_ERROR_UNSUPPORTED,
+            "added_tokens: the token %u of white space with lstrip is not possible beside one with rstrip",
+            set->tokens[i].id);
     }
     return LAYA_OK;
 }
@@ -602,8 +617,8 @@ static laya_status finish_set(laya_added_set *set, laya_error *error)
 {
     const laya_added_token *twice = laya_added_finish(set);
     if (twice) {
-        return laya_fail(error, LAYA_ERROR_FORMAT, "added_tokens: the token %u equals another one%s", twice->id,
-                         " after normalization");
+        return laya_fail(error, LAYA_ERROR_FORMAT,
+                         "added_tokens: the token %u equals another one after normalization", twice->id);
     }
     return check_strips(set, error);
 }
@@ -612,11 +627,13 @@ static laya_status finish_set(laya_added_set *set, laya_error *error)
 typedef struct added_work {
     laya_added_token *tokens;
     bool *normalized;
+    bool *taken; /* [model_count] entries of the model that an added token names */
     laya_buffer text;
     laya_nfc_memory nfc;
 } added_work;
 
-static laya_status read_all_added(laya_tokenizer *tokenizer, laya_json_value list, added_work *work, laya_error *error)
+static laya_status read_all_added(laya_tokenizer *tokenizer, laya_json_value list, added_work *work,
+                                  laya_error *error)
 {
     uint32_t index = 0, count[2] = {0, 0};
     size_t bytes[2] = {0, 0};
@@ -624,7 +641,7 @@ static laya_status read_all_added(laya_tokenizer *tokenizer, laya_json_value lis
         laya_added_token *token = &work->tokens[index];
         bool unchanged = true;
         LAYA_TRY(read_added(it.value, index, token, &work->normalized[index], error));
-        LAYA_TRY(assign_id(tokenizer, token, index, error));
+        LAYA_TRY(assign_id(&tokenizer->bpe.vocab, work->taken, token, index, error));
         size_t start = work->text.size;
         if (work->normalized[index] && !laya_tokenizer_normalize(tokenizer->normalizer, &work->nfc, token->text,
                                                                  token->size, &work->text, &unchanged)) {
@@ -659,10 +676,13 @@ static laya_status load_added(laya_tokenizer *tokenizer, laya_json_value list, l
     laya_buffer_init(&work.text, allocator);
     work.tokens = laya_alloc_zero(allocator, count, sizeof *work.tokens);
     work.normalized = laya_alloc_zero(allocator, count, sizeof *work.normalized);
-    laya_status status = work.tokens && work.normalized ? read_all_added(tokenizer, list, &work, error)
-                                                        : laya_fail_memory(error, count * sizeof *work.tokens);
+    work.taken = laya_alloc_zero(allocator, tokenizer->bpe.vocab.model_count, sizeof *work.taken);
+    laya_status status = work.tokens && work.normalized && work.taken
+                             ? read_all_added(tokenizer, list, &work, error)
+                             : laya_fail_memory(error, count * sizeof *work.tokens);
     laya_release(allocator, work.tokens);
     laya_release(allocator, work.normalized);
+    laya_release(allocator, work.taken);
     laya_buffer_close(&work.text);
     laya_nfc_close(&work.nfc);
     return status;
@@ -672,8 +692,8 @@ static laya_status load_added(laya_tokenizer *tokenizer, laya_json_value list, l
 
 static laya_status load_root(laya_tokenizer *tokenizer, laya_json_value root, laya_error *error)
 {
-    static const char *const keys[] = {"version", "truncation", "padding", "added_tokens", "normalizer",
-                                       "pre_tokenizer", "post_processor", "decoder", "model", NULL};
+    static const char *const keys[] = {"version",       "truncation",     "padding", "added_tokens", "normalizer",
+                                       "pre_tokenizer", "post_processor", "decoder", "model",        NULL};
     if (laya_json_typeof(root) != LAYA_JSON_OBJECT)
         return laya_fail(error, LAYA_ERROR_FORMAT, "expected an object, found %s", laya_json_type_name(root));
     LAYA_TRY(check_keys(root, "top level", keys, error));

@@ -9,12 +9,12 @@
 #include <stdint.h>
 
 enum {
-    LAYA_UNICODE_LETTER = 1,      /* \p{L} */
-    LAYA_UNICODE_NUMBER = 2,      /* \p{N} */
-    LAYA_UNICODE_SPACE = 4,       /* \s */
-    LAYA_UNICODE_WORD = 8,        /* \w */
+    LAYA_UNICODE_LETTER = 1,       /* \p{L} */
+    LAYA_UNICODE_NUMBER = 2,       /* \p{N} */
+    LAYA_UNICODE_SPACE = 4,        /* \s */
+    LAYA_UNICODE_WORD = 8,         /* \w */
     LAYA_UNICODE_NFC_STARTER = 16, /* may be changed by an NFC_ACTIVE character that follows */
-    LAYA_UNICODE_NFC_ACTIVE = 32  /* combines, is reordered, or is never kept by NFC */
+    LAYA_UNICODE_NFC_ACTIVE = 32   /* combines, is reordered, or is never kept by NFC */
 };
 
 /* The flags of a code point, by binary search. */

@@ -37,13 +37,13 @@ static int measure(const char *path)
     return 0;
 }
 
-/* Read the length line. Returns 0 at the end of the input. */
+/* Read the length line. Returns 0 at the end of the input, and for a line that is no number. */
 static int read_length(size_t *length)
 {
-    uintmax_t value;
-    if (scanf("%" SCNuMAX, &value) != 1) return 0;
-    *length = (size_t)value;
-    return getchar() == '\n';
+    char line[32], *end;
+    if (!fgets(line, sizeof line, stdin)) return 0;
+    *length = (size_t)strtoull(line, &end, 10);
+    return end != line && *end == '\n';
 }
 
 static int encode_all(const laya_tokenizer *tokenizer)
@@ -51,9 +51,9 @@ static int encode_all(const laya_tokenizer *tokenizer)
     char *text = NULL;
     size_t capacity = 0, length;
     while (read_length(&length)) {
-        if (length + 1 > capacity) {
+        if (!text || length > capacity) {
             free(text);
-            capacity = 2 * length + 1;
+            capacity = length < SIZE_MAX / 2 ? 2 * length + 1 : length;
             text = malloc(capacity);
             if (!text) return 1;
         }

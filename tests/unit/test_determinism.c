@@ -214,7 +214,8 @@ static void poisoned_memory(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(any_number_of_threads), cmocka_unit_test(alone_or_among_others),
-                                       cmocka_unit_test(many_repeats), cmocka_unit_test(poisoned_memory)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(any_number_of_threads),
+                                       cmocka_unit_test(alone_or_among_others), cmocka_unit_test(many_repeats),
+                                       cmocka_unit_test(poisoned_memory)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }

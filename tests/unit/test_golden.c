@@ -207,8 +207,8 @@ static void check_equal(laya_json_value expected, laya_json_value got, const cha
     laya_buffer_close(&b);
 }
 
-static void compare_numbers(laya_json_value expected, laya_json_value got, bool relative, double limit, double *largest,
-                            const char *where)
+static void compare_numbers(laya_json_value expected, laya_json_value got, bool relative, double limit,
+                            double *largest, const char *where)
 {
     assert_int_equal(laya_json_size(expected), laya_json_size(got));
     laya_json_iterator mine = laya_json_first(got);
@@ -235,7 +235,8 @@ static void check_result(laya_context *context, const suite *s, laya_json_value 
     laya_json_write_python(&questions, laya_json_get(json, "questions"));
     laya_predict_options_init(&options);
     options.flags = LAYA_PREDICT_RAW | LAYA_PREDICT_STATE_TOKEN_COUNTS;
-    if (laya_predict(context, state.data, state.size, questions.data, questions.size, &options, &text, &size) != LAYA_OK)
+    if (laya_predict(context, state.data, state.size, questions.data, questions.size, &options, &text, &size) !=
+        LAYA_OK)
         fail_msg("%s: %s", name, laya_context_error(context)->message);
     assert_int_equal(laya_json_parse(&result, text, size, NULL, &error), LAYA_OK);
     laya_json_value root = laya_json_root(&result), answers = laya_json_get(root, "answers");
@@ -288,9 +289,9 @@ static void run_suite(const suite *s, laya_precision precision)
         close_document(&golden);
         count++;
     }
-    print_message("%s, %s: %zu cases, %zu rows; largest difference of logits %.3g, of action logits %.3g (relative)\n",
-                  s->model, precision == LAYA_PRECISION_DOUBLE ? "float64" : "float32", count, w.rows, w.logits,
-                  w.actions);
+    print_message(
+        "%s, %s: %zu cases, %zu rows; largest difference of logits %.3g, of action logits %.3g (relative)\n",
+        s->model, precision == LAYA_PRECISION_DOUBLE ? "float64" : "float32", count, w.rows, w.logits, w.actions);
     assert_int_equal(count, s == &demo ? 40 : 24);
     close_document(&index);
     laya_context_close(context);

@@ -34,8 +34,10 @@ static int describe(const char *directory, bool hashes)
 
 int layac_info(int count, char **arguments)
 {
-    static const struct option options[] = {
-        {"model", required_argument, NULL, 'm'}, {"hashes", no_argument, NULL, 'x'}, {"help", no_argument, NULL, 'h'}, {0}};
+    static const struct option options[] = {{"model", required_argument, NULL, 'm'},
+                                            {"hashes", no_argument, NULL, 'x'},
+                                            {"help", no_argument, NULL, 'h'},
+                                            {0}};
     const char *directory = NULL;
     bool hashes = false;
     for (int option; (option = getopt_long(count, arguments, "m:h", options, NULL)) != -1;) {

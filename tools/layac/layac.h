@@ -59,6 +59,20 @@ char *layac_model_directory(const char *named);
 /* Open that model with the log on standard error. Returns an exit code. */
 int layac_open_model(const char *named, const char *lang_temperatures, laya_model **model);
 
+/* ------------------------------------------------------------------ progress.c */
+
+/* A progress bar on standard error, for calls that take more than two seconds. */
+typedef struct layac_bar {
+    bool terminal; /* standard error is one */
+    bool drawn;
+    double start, last; /* seconds */
+} layac_bar;
+
+/* The hook that draws the bar. `bar` must live as long as it is used. */
+laya_progress layac_bar_start(layac_bar *bar);
+/* Take the bar off the terminal, if it was drawn. */
+void layac_bar_end(layac_bar *bar);
+
 /* ------------------------------------------------------------------ table.c */
 
 /* Print a result of laya_predict as a table for people. Returns an exit code. */

@@ -75,16 +75,22 @@ static int read_state(const settings *set, laya_buffer *json)
     return code;
 }
 
-static int answer(const settings *set, const laya_model *model, const laya_buffer *state, const laya_buffer *questions)
+static int answer(const settings *set, const laya_model *model, const laya_buffer *state,
+                  const laya_buffer *questions)
 {
     laya_context *context;
     laya_error error;
+    laya_context_options options = set->context;
+    layac_bar bar;
     const char *result;
     size_t size;
-    if (laya_context_open(model, &set->context, &context, &error) != LAYA_OK) return layac_fail_library(&error);
+    options.progress = layac_bar_start(&bar);
+    if (laya_context_open(model, &options, &context, &error) != LAYA_OK) return layac_fail_library(&error);
     int code = EXIT_OK;
-    if (laya_predict(context, state->data, state->size, questions->data, questions->size, &set->predict, &result,
-                     &size) != LAYA_OK) {
+    laya_status status = laya_predict(context, state->data, state->size, questions->data, questions->size,
+                                      &set->predict, &result, &size);
+    layac_bar_end(&bar);
+    if (status != LAYA_OK) {
         code = layac_fail_library(laya_context_error(context));
     } else if (set->table) {
         code = layac_print_table(result, size);
@@ -221,9 +227,14 @@ int layac_predict(int count, char **arguments)
         if (code != EXIT_OK) return code;
     }
     if (optind < count) return layac_fail(EXIT_USAGE, "predict: unexpected argument '%s'", arguments[optind]);
-    if (!set.questions) return layac_fail(EXIT_USAGE, "predict: no questions; use --questions JSON or --questions FILE");
+    if (!set.questions)
+        return layac_fail(EXIT_USAGE, "predict: no questions; use --questions JSON or --questions FILE");
     int states = (set.state != NULL) + (set.state_file != NULL) + (set.state_json != NULL) +
                  (set.state_json_file != NULL);
+    bool state_on_input = states == 0 || (set.state_file && strcmp(set.state_file, "-") == 0) ||
+                          (set.state_json_file && strcmp(set.state_json_file, "-") == 0);
+    if (strcmp(set.questions, "-") == 0 && state_on_input)
+        return layac_fail(EXIT_USAGE, "predict: state and questions cannot both come from standard input");
     if (states > 1) return layac_fail(EXIT_USAGE, "predict: more than one state; name exactly one");
     return run(&set);
 }

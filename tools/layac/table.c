@@ -56,8 +56,7 @@ static void print_value(laya_json_value value, size_t width)
 static void print_bar(double probability)
 {
     int filled = (int)(probability * BAR_WIDTH + 0.5);
-    fputs("  ", stdout);
-    for (int at = 0; at < filled; at++) putchar('#');
+    for (int at = 0; at < filled; at++) fputs(at ? "#" : "  #", stdout);
     putchar('\n');
 }
 

@@ -27,7 +27,7 @@ typedef struct shape {
 
 typedef struct tensor {
     char name[96];
-    unsigned rows, cols; /* rows 0: a vector */
+    unsigned rows, cols;  /* rows 0: a vector */
     float centre, spread; /* values are centre + spread * u, u uniform in [-1, 1] */
 } tensor;
 
@@ -212,13 +212,14 @@ static void copy_file(const char *from, const char *to, const char *name)
 static void write_configs(const shape *s, const char *out, bool multilingual)
 {
     FILE *file = open_file(out, "encoder/config.json", "wb");
-    fprintf(file,
-            "{\"model_type\": \"modernbert\", \"vocab_size\": %u, \"hidden_size\": %u, \"num_hidden_layers\": %u,\n"
-            " \"num_attention_heads\": %u, \"intermediate_size\": %u, \"hidden_activation\": \"gelu\",\n"
-            " \"max_position_embeddings\": 8192, \"norm_eps\": 1e-05, \"norm_bias\": false, \"attention_bias\": false,\n"
-            " \"mlp_bias\": false, \"global_attn_every_n_layers\": 3, \"local_attention\": 128,\n"
-            " \"global_rope_theta\": 160000.0, \"local_rope_theta\": %s}\n",
-            s->vocabulary, s->hidden, s->layers, s->hidden / 64, s->intermediate, multilingual ? "160000.0" : "10000.0");
+    fprintf(
+        file,
+        "{\"model_type\": \"modernbert\", \"vocab_size\": %u, \"hidden_size\": %u, \"num_hidden_layers\": %u,\n"
+        " \"num_attention_heads\": %u, \"intermediate_size\": %u, \"hidden_activation\": \"gelu\",\n"
+        " \"max_position_embeddings\": 8192, \"norm_eps\": 1e-05, \"norm_bias\": false, \"attention_bias\": false,\n"
+        " \"mlp_bias\": false, \"global_attn_every_n_layers\": 3, \"local_attention\": 128,\n"
+        " \"global_rope_theta\": 160000.0, \"local_rope_theta\": %s}\n",
+        s->vocabulary, s->hidden, s->layers, s->hidden / 64, s->intermediate, multilingual ? "160000.0" : "10000.0");
     close_file(file, "encoder/config.json");
     file = open_file(out, "rl_agent_config.json", "wb");
     fprintf(file,
@@ -250,8 +251,9 @@ int main(int count, char **arguments)
     shape s;
     uint64_t state = 1;
     if (count != 4 || !read_shape(arguments[1], &s)) {
-        fprintf(stderr, "usage: laya-make-checkpoint multilingual|large|layers,hidden,intermediate,vocabulary,head_layers "
-                        "TOKENIZER_FOLDER OUT\n");
+        fprintf(stderr,
+                "usage: laya-make-checkpoint multilingual|large|layers,hidden,intermediate,vocabulary,head_layers "
+                "TOKENIZER_FOLDER OUT\n");
         return 2;
     }
     const char *tokenizer = arguments[2], *out = arguments[3];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The kernels for AVX2 with FMA and F16C; this file alone is compiled with -mavx2 -mfma -mf16c. A tile is 6 rows by 16 columns:
- * 12 sums, two vectors of the panel and one broadcast value fill 15 of the 16 registers.
+ * The kernels for AVX2 with FMA and F16C; this file alone is compiled with -mavx2 -mfma -mf16c. A tile is 6 rows by
+ * 16 columns: 12 sums, two vectors of the panel and one broadcast value fill 15 of the 16 registers.
  */
 #include "kernels/kernels.h"
 #include "kernels/vector_math.h"
@@ -47,7 +47,8 @@ static inline void transpose8(__m256 r[8], float *out)
 }
 
 /* Up to eight rows into the panel's columns 0 .. 7 of `panel`. */
-static inline void pack8(const unsigned char *data, laya_dtype dtype, size_t row_bytes, size_t rows, size_t depth, float *panel)
+static inline void pack8(const unsigned char *data, laya_dtype dtype, size_t row_bytes, size_t rows, size_t depth,
+                         float *panel)
 {
     size_t size = laya_dtype_size(dtype), k = 0;
     for (; k + 8 <= depth; k += 8) {
@@ -60,14 +61,14 @@ static inline void pack8(const unsigned char *data, laya_dtype dtype, size_t row
     for (; k < depth; k++) {
         for (size_t j = 0; j < 8; j++) {
             float value = 0;
-            laya_tensor view = {.data = data + j * row_bytes, .dtype = dtype, .rows = 1, .cols = 1};
-            if (j < rows) laya_tensor_widen(&view, k, 1, &value);
+            if (j < rows) laya_widen(data + j * row_bytes + k * size, dtype, 1, &value);
             panel[k * NR + j] = value;
         }
     }
 }
 
-static void pack_rows(const unsigned char *data, laya_dtype dtype, size_t stride, size_t rows, size_t depth, float *panel)
+static void pack_rows(const unsigned char *data, laya_dtype dtype, size_t stride, size_t rows, size_t depth,
+                      float *panel)
 {
     size_t row_bytes = stride * laya_dtype_size(dtype);
     for (size_t half = 0; half < NR; half += 8) {
@@ -83,7 +84,8 @@ static void pack_rows(const unsigned char *data, laya_dtype dtype, size_t stride
 
 static void pack_floats(const float *values, size_t stride, size_t rows, size_t depth, float *panel)
 {
-    pack_rows((const unsigned char *)values, LAYA_F32, stride, rows, depth, panel); /* x86 has the file's byte order */
+    pack_rows((const unsigned char *)values, LAYA_F32, stride, rows, depth,
+              panel); /* x86 has the file's byte order */
 }
 
 static void pack_cols(const float *values, size_t stride, size_t depth, size_t cols, float *panel)
@@ -113,33 +115,70 @@ static inline void store_row(float *c, __m256 low, __m256 high, bool add)
     _mm256_storeu_ps(c + 8, high);
 }
 
-/* `rows` is a constant in every call, so that the loops over it unroll and the sums live in registers. */
-static inline __attribute__((always_inline)) void tile_rows(int rows, size_t depth, const float *a, size_t a_stride,
-                                                            const float *panel, float *c, size_t c_stride, bool add)
+/* The whole tile. Named sums, because compilers keep an array of them in memory. */
+static void tile_full(size_t depth, const float *a, size_t a_stride, const float *panel, float *c, size_t c_stride,
+                      bool add)
 {
-    __m256 low[MR], high[MR];
-    for (int i = 0; i < rows; i++) low[i] = high[i] = _mm256_setzero_ps();
-    for (size_t k = 0; k < depth; k++, panel += NR) {
-        __m256 b0 = _mm256_loadu_ps(panel), b1 = _mm256_loadu_ps(panel + 8);
-        for (int i = 0; i < rows; i++) {
-            __m256 value = _mm256_broadcast_ss(a + (size_t)i * a_stride + k);
-            low[i] = _mm256_fmadd_ps(value, b0, low[i]);
-            high[i] = _mm256_fmadd_ps(value, b1, high[i]);
-        }
+    const float *a3 = a + 3 * a_stride;
+    __m256 l0 = _mm256_setzero_ps(), h0 = l0, l1 = l0, h1 = l0, l2 = l0, h2 = l0;
+    __m256 l3 = l0, h3 = l0, l4 = l0, h4 = l0, l5 = l0, h5 = l0;
+    for (size_t k = 0; k < depth; k++, a++, a3++, panel += NR) {
+        __m256 low = _mm256_loadu_ps(panel), high = _mm256_loadu_ps(panel + 8), value;
+        value = _mm256_broadcast_ss(a);
+        l0 = _mm256_fmadd_ps(value, low, l0);
+        h0 = _mm256_fmadd_ps(value, high, h0);
+        value = _mm256_broadcast_ss(a + a_stride);
+        l1 = _mm256_fmadd_ps(value, low, l1);
+        h1 = _mm256_fmadd_ps(value, high, h1);
+        value = _mm256_broadcast_ss(a + 2 * a_stride);
+        l2 = _mm256_fmadd_ps(value, low, l2);
+        h2 = _mm256_fmadd_ps(value, high, h2);
+        value = _mm256_broadcast_ss(a3);
+        l3 = _mm256_fmadd_ps(value, low, l3);
+        h3 = _mm256_fmadd_ps(value, high, h3);
+        value = _mm256_broadcast_ss(a3 + a_stride);
+        l4 = _mm256_fmadd_ps(value, low, l4);
+        h4 = _mm256_fmadd_ps(value, high, h4);
+        value = _mm256_broadcast_ss(a3 + 2 * a_stride);
+        l5 = _mm256_fmadd_ps(value, low, l5);
+        h5 = _mm256_fmadd_ps(value, high, h5);
     }
-    for (int i = 0; i < rows; i++) store_row(c + (size_t)i * c_stride, low[i], high[i], add);
+    store_row(c, l0, h0, add);
+    store_row(c + c_stride, l1, h1, add);
+    store_row(c + 2 * c_stride, l2, h2, add);
+    store_row(c + 3 * c_stride, l3, h3, add);
+    store_row(c + 4 * c_stride, l4, h4, add);
+    store_row(c + 5 * c_stride, l5, h5, add);
 }
 
-static void tile(size_t rows, size_t depth, const float *a, size_t a_stride, const float *panel, float *c, size_t c_stride,
-                 bool add)
+/* Two rows, or one of them twice: the rows that do not fill a tile. */
+static void tile_pair(size_t depth, const float *a0, const float *a1, const float *panel, float *c0, float *c1,
+                      bool add)
 {
-    switch (rows) {
-    case 1: tile_rows(1, depth, a, a_stride, panel, c, c_stride, add); break;
-    case 2: tile_rows(2, depth, a, a_stride, panel, c, c_stride, add); break;
-    case 3: tile_rows(3, depth, a, a_stride, panel, c, c_stride, add); break;
-    case 4: tile_rows(4, depth, a, a_stride, panel, c, c_stride, add); break;
-    case 5: tile_rows(5, depth, a, a_stride, panel, c, c_stride, add); break;
-    default: tile_rows(MR, depth, a, a_stride, panel, c, c_stride, add); break;
+    __m256 l0 = _mm256_setzero_ps(), h0 = l0, l1 = l0, h1 = l0;
+    for (size_t k = 0; k < depth; k++, panel += NR) {
+        __m256 low = _mm256_loadu_ps(panel), high = _mm256_loadu_ps(panel + 8), value;
+        value = _mm256_broadcast_ss(a0 + k);
+        l0 = _mm256_fmadd_ps(value, low, l0);
+        h0 = _mm256_fmadd_ps(value, high, h0);
+        value = _mm256_broadcast_ss(a1 + k);
+        l1 = _mm256_fmadd_ps(value, low, l1);
+        h1 = _mm256_fmadd_ps(value, high, h1);
+    }
+    store_row(c0, l0, h0, add);
+    if (c1 != c0) store_row(c1, l1, h1, add);
+}
+
+static void tile(size_t rows, size_t depth, const float *a, size_t a_stride, const float *panel, float *c,
+                 size_t c_stride, bool add)
+{
+    if (rows == MR) {
+        tile_full(depth, a, a_stride, panel, c, c_stride, add);
+        return;
+    }
+    for (size_t i = 0; i < rows; i += 2) {
+        size_t next = i + 1 < rows ? i + 1 : i;
+        tile_pair(depth, a + i * a_stride, a + next * a_stride, panel, c + i * c_stride, c + next * c_stride, add);
     }
 }
 
@@ -163,7 +202,8 @@ static inline __m256 exp8(__m256 x)
     p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(0.5f));
     p = _mm256_fmadd_ps(p, r, one);
     p = _mm256_fmadd_ps(p, r, one);
-    __m256i power = _mm256_sub_epi32(_mm256_castps_si256(shifted), _mm256_castps_si256(_mm256_set1_ps(LAYA_EXP_ROUND)));
+    __m256i power = _mm256_sub_epi32(_mm256_castps_si256(shifted),
+                                     _mm256_castps_si256(_mm256_set1_ps(LAYA_EXP_ROUND)));
     power = _mm256_slli_epi32(_mm256_add_epi32(power, _mm256_set1_epi32(127)), 23);
     return _mm256_andnot_ps(dropped, _mm256_mul_ps(p, _mm256_castsi256_ps(power)));
 }
