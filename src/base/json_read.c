@@ -153,6 +153,14 @@ static laya_status escape(parser *p, size_t *at, char *out, size_t *used)
     return LAYA_OK;
 }
 
+/* What stopped a string at `at`, where neither a quote nor an escape is. */
+static laya_status fail_string(const parser *p, size_t at)
+{
+    if (at >= p->size) return fail_at(p, p->at, "this string does not end");
+    if (p->text[at] >= 0x80) return fail_at(p, at, "invalid UTF-8");
+    return fail_at(p, at, "a control character in a string must be written as an escape");
+}
+
 /* The string whose opening quote is at p->at. */
 static laya_status string(parser *p)
 {
@@ -165,12 +173,13 @@ static laya_status string(parser *p)
         p->at = at + 1;
         return LAYA_OK;
     }
-    if (at < p->size && p->text[at] == '\\' && !p->doc->strings) {
+    if (at >= p->size || p->text[at] != '\\') return fail_string(p, at);
+    if (!p->doc->strings) {
         /* A decoded string is never longer than its source, so the rest of the text bounds them all. */
         p->doc->strings = laya_alloc(&p->doc->allocator, p->size - start, 1);
         if (!p->doc->strings) return laya_fail_memory(p->error, p->size - start);
     }
-    char *out = p->doc->strings ? p->doc->strings + p->strings_used : NULL;
+    char *out = p->doc->strings + p->strings_used;
     size_t used = 0, run = start;
     while (at < p->size && p->text[at] == '\\') {
         memcpy(out + used, p->text + run, at - run);
@@ -179,9 +188,7 @@ static laya_status string(parser *p)
         run = at;
         at = plain_end(p->text, at, p->size);
     }
-    if (at >= p->size) return fail_at(p, p->at, "this string does not end");
-    if (p->text[at] >= 0x80) return fail_at(p, at, "invalid UTF-8");
-    if (p->text[at] != '"') return fail_at(p, at, "a control character in a string must be written as an escape");
+    if (at >= p->size || p->text[at] != '"') return fail_string(p, at);
     memcpy(out + used, p->text + run, at - run);
     used += at - run;
     laya_json_node *node = push(p, LAYA_JSON_STRING);

@@ -30,7 +30,7 @@ static decimal to_decimal(double value, int count)
         if (*at >= '0' && *at <= '9' && used < count) result.digits[used++] = *at;
     }
     result.digits[used] = '\0';
-    result.point = (*at == 'e' ? atoi(at + 1) : 0) + 1;
+    result.point = (*at == 'e' ? (int)strtol(at + 1, NULL, 10) : 0) + 1;
     return result;
 }
 

@@ -15,7 +15,7 @@ typedef void (*laya_task)(void *argument, size_t index, unsigned worker);
 unsigned laya_online_cpus(void);
 
 /* threads >= 1, the caller included. Errors: MEMORY, SYSTEM. */
-laya_status laya_pool_open(unsigned threads, const laya_allocator *allocator, laya_pool **pool, laya_error *error);
+laya_status laya_pool_open(unsigned threads, const laya_allocator *allocator, laya_pool **out, laya_error *error);
 void laya_pool_close(laya_pool *pool);
 unsigned laya_pool_threads(const laya_pool *pool);
 

@@ -56,14 +56,14 @@ static inline float laya_exp_below_zero(float x)
 #define LAYA_GELU_Q0 0x1.20dd74p+0f
 #define LAYA_GELU_Q1 0x1.45f330p-1f
 #define LAYA_GELU_Q2 0x1.a4ea6ap-4f
-#define LAYA_GELU_Q3 -0x1.38b2f2p-6f
-#define LAYA_GELU_Q4 -0x1.50727cp-12f
+#define LAYA_GELU_Q3 (-0x1.38b2f2p-6f)
+#define LAYA_GELU_Q4 (-0x1.50727cp-12f)
 #define LAYA_GELU_Q5 0x1.ee86e2p-10f
-#define LAYA_GELU_Q6 -0x1.a8f52ap-11f
+#define LAYA_GELU_Q6 (-0x1.a8f52ap-11f)
 #define LAYA_GELU_Q7 0x1.a868e6p-13f
-#define LAYA_GELU_Q8 -0x1.0b015ep-15f
+#define LAYA_GELU_Q8 (-0x1.0b015ep-15f)
 #define LAYA_GELU_Q9 0x1.86857ep-19f
-#define LAYA_GELU_Q10 -0x1.f64af0p-24f
+#define LAYA_GELU_Q10 (-0x1.f64af0p-24f)
 
 static inline float laya_gelu_erf(float x)
 {

@@ -107,8 +107,8 @@ static bool read_types(laya_temperatures *out, laya_json_value list, laya_buffer
 {
     static const char *const names[3] = {"temperature[choice]", "temperature[score]", "temperature[noul]"};
     if (laya_json_typeof(list) != LAYA_JSON_ARRAY || laya_json_size(list) != 3) return false;
-    unsigned type = 0;
-    for (laya_json_iterator it = laya_json_first(list); laya_json_present(it.value); laya_json_next(&it), type++) {
+    laya_json_iterator it = laya_json_first(list);
+    for (unsigned type = 0; type < 3; type++, laya_json_next(&it)) {
         out->by_type[type] = usable(it.value);
         note_change(changes, names[type], it.value, out->by_type[type]);
     }

@@ -236,12 +236,13 @@ static laya_status read_layer_kinds(laya_config *config, laya_json_value encoder
     config->layer_is_global = laya_alloc_zero(&config->allocator, config->encoder_layers,
                                               sizeof *config->layer_is_global);
     if (!config->layer_is_global) return laya_fail_memory(error, config->encoder_layers);
-    uint32_t every = 0;
-    if (is_given(laya_json_get(encoder, "global_attn_every_n_layers"))) {
+    uint32_t every = 1;
+    bool by_rule = is_given(laya_json_get(encoder, "global_attn_every_n_layers"));
+    if (by_rule) {
         LAYA_TRY(read_integer(encoder, ENCODER, "global_attn_every_n_layers", 1, MAX_LAYERS, &every, error));
     }
     laya_json_value types = laya_json_get(encoder, "layer_types");
-    if (!is_given(types)) {
+    if (!is_given(types)) { /* then the rule is, see read_encoder */
         for (uint32_t i = 0; i < config->encoder_layers; i++) config->layer_is_global[i] = i % every == 0;
         return LAYA_OK;
     }
@@ -253,7 +254,7 @@ static laya_status read_layer_kinds(laya_config *config, laya_json_value encoder
     for (laya_json_iterator it = laya_json_first(types); laya_json_present(it.value); laya_json_next(&it), layer++) {
         bool global = laya_json_equals(it.value, "full_attention");
         if (!global) LAYA_TRY(require_text(it.value, ENCODER, "layer_types", "sliding_attention", error));
-        if (every && global != (layer % every == 0)) {
+        if (by_rule && global != (layer % every == 0)) {
             return laya_fail(error, LAYA_ERROR_FORMAT,
                              "%s: 'layer_types' contradicts 'global_attn_every_n_layers' %lu at layer %lu", ENCODER,
                              (unsigned long)every, (unsigned long)layer);

@@ -246,7 +246,7 @@ static void act(const state *s)
     s->input[s->d + 1] = first - second;
     s->input[s->d + 2] = entropy / log(k);
     s->input[s->d + 3] = k / 255;
-    double hidden[ACTION_HIDDEN];
+    double hidden[ACTION_HIDDEN] = {0};
     linear(s, s->input, 1, &w->action_in, &w->action_in_bias, hidden);
     for (size_t i = 0; i < ACTION_HIDDEN; i++) hidden[i] = gelu(hidden[i]);
     linear(s, hidden, 1, &w->action_out, &w->action_out_bias, row->action_logits);

@@ -8,7 +8,11 @@
 
 #include <math.h>
 
-/* NumPy's pairwise sum of float32: eight running sums up to 128 values, halves above. */
+/*
+ * NumPy's pairwise sum of float32: eight running sums up to 128 values, halves above. The recursion is log2(count / 128)
+ * deep.
+ */
+// NOLINTNEXTLINE(misc-no-recursion)
 static float sum_float(const float *values, size_t count)
 {
     if (count < 8) {

@@ -131,7 +131,7 @@ laya_status laya_prompt_build(const laya_prompt *prompt, const laya_query *query
 
     int64_t budget = (int64_t)prompt->head_max_len - spent;
     if (budget < 16) {
-        int64_t share = ((int64_t)prompt->head_max_len - 16) / query->count;
+        int64_t share = ((int64_t)prompt->head_max_len - 16) / (query->count > 1 ? query->count : 1);
         if (share < 4) share = 4;
         row->tokens_per_option = (uint32_t)share;
         spent = 0;

@@ -45,13 +45,16 @@ static void redirect(const char *path, int flags, int descriptor)
     if (opened != descriptor) close(opened);
 }
 
-/* Run layac with NULL-terminated arguments; `input` becomes its standard input. Release with end(). */
-static outcome run_to(output where, const char *input, size_t input_size, const char *const *arguments)
+enum { NOT_THERE = 98 };
+
+/* Run a program with NULL-terminated arguments; `input` becomes its standard input. Release with end(). */
+static outcome execute(const char *path, output where, const char *input, size_t input_size,
+                       const char *const *arguments)
 {
     char in[TEST_PATH_SIZE], out[TEST_PATH_SIZE], err[TEST_PATH_SIZE];
     char *copies[32] = {NULL};
     size_t count = 0;
-    copies[count++] = strdup("layac");
+    copies[count++] = strdup(path);
     for (; arguments[count - 1]; count++) {
         assert_true(count < 31);
         copies[count] = strdup(arguments[count - 1]);
@@ -70,17 +73,23 @@ static outcome run_to(output where, const char *input, size_t input_size, const 
             close(STDOUT_FILENO);
         else
             redirect(where == FULL ? "/dev/full" : out, O_WRONLY | O_CREAT | O_TRUNC, STDOUT_FILENO);
-        execv(program(), copies);
-        _exit(98);
+        execvp(path, copies);
+        _exit(NOT_THERE);
     }
     int status;
     assert_int_equal(waitpid(child, &status, 0), child);
     for (size_t i = 0; i < count; i++) free(copies[i]);
-    if (!WIFEXITED(status)) fail_msg("%s died of signal %d", program(), WTERMSIG(status));
+    if (!WIFEXITED(status)) fail_msg("%s died of signal %d", path, WTERMSIG(status));
     outcome result = {.code = WEXITSTATUS(status)};
-    if (result.code == 98) fail_msg("%s cannot be run", program());
     result.out = test_read_file(out, &result.size);
     result.err = test_read_file(err, NULL);
+    return result;
+}
+
+static outcome run_to(output where, const char *input, size_t input_size, const char *const *arguments)
+{
+    outcome result = execute(program(), where, input, input_size, arguments);
+    if (result.code == NOT_THERE) fail_msg("%s cannot be run", program());
     return result;
 }
 
@@ -183,6 +192,8 @@ static void usage_errors(void **state)
         {"unexpected argument 'x'", "predict", "--questions", NOUL, "x"},
         {"no questions", "predict", "--state", "x"},
         {"more than one state", "predict", "--questions", NOUL, "--state", "a", "--state-json=1"},
+        {"cannot both come from standard input", "predict", "--questions", "-"},
+        {"cannot both come from standard input", "predict", "--questions", "-", "--state-json-file", "-"},
         {"--max-len: expected a whole number from 1 to 4294967295, got '0'", "predict", "--max-len", "0"},
         {"--max-len: expected a whole number", "predict", "--max-len", "4294967296"},
         {"--max-len: expected a whole number", "predict", "--max-len", ""},
@@ -332,6 +343,7 @@ static void ways_to_give_a_state(void **state)
 {
     (void)state;
     char path[TEST_PATH_SIZE];
+    static const char spaced[] = " \n" NOUL; /* still inline */
     const char *raw = "--raw";
     char *expected = expect_success(RUN("", "predict", raw, "--state", "Pay me\nnow", "--questions", NOUL));
     static const char *const inputs[] = {"Pay me\nnow", "Pay me\nnow\n", "Pay me\nnow\r\n"};
@@ -364,7 +376,7 @@ static void ways_to_give_a_state(void **state)
     more = RUN(NOUL, "predict", raw, "--state", "Pay me\nnow", "--questions", "-");
     assert_string_equal(more.out, expected);
     end(&more);
-    more = RUN("", "predict", raw, "--state", "Pay me\nnow", "--questions", " \n" NOUL);
+    more = RUN("", "predict", raw, "--state", "Pay me\nnow", "--questions", spaced);
     assert_string_equal(more.out, expected);
     end(&more);
     /* NUL bytes and quotes go through */
@@ -479,18 +491,19 @@ static void a_table(void **state)
 
 /* ------------------------------------------------------------------ info, tokenize */
 
-/* sha256sum where there is one, else shasum. */
+/* By sha256sum where there is one, else by shasum. */
 static void sum_of(const char *path, char hex[65])
 {
-    char command[TEST_PATH_SIZE + 100];
-    snprintf(command, sizeof command, "sha256sum '%s' 2>/dev/null || shasum -a 256 '%s'", path, path);
-    FILE *pipe = popen(command, "r");
-    assert_non_null(pipe);
-    assert_int_equal(fread(hex, 1, 64, pipe), 64);
+    outcome o = execute("sha256sum", KEPT, "", 0, (const char *const[]){path, NULL});
+    if (o.code == NOT_THERE) {
+        end(&o);
+        o = execute("shasum", KEPT, "", 0, (const char *const[]){"-a", "256", path, NULL});
+    }
+    assert_int_equal(o.code, 0);
+    assert_true(o.size > 64);
+    memcpy(hex, o.out, 64);
     hex[64] = '\0';
-    char rest[256];
-    while (fread(rest, 1, sizeof rest, pipe) > 0) continue;
-    assert_int_equal(pclose(pipe), 0);
+    end(&o);
 }
 
 static void info(void **state)

@@ -562,6 +562,49 @@ static void two_contexts_at_once(void **state)
     }
 }
 
+typedef struct progress_log {
+    pthread_t caller;
+    unsigned calls;
+    uint64_t done, total;
+    bool wrong;
+} progress_log;
+
+static void log_progress(void *user, uint64_t done, uint64_t total)
+{
+    progress_log *log = user;
+    bool first = log->calls++ == 0;
+    if (!pthread_equal(pthread_self(), log->caller)) log->wrong = true;
+    if (done > total || total == 0 || (!first && (total != log->total || done < log->done))) log->wrong = true;
+    log->done = done;
+    log->total = total;
+}
+
+/* Reports rise to the total, on the calling thread, and change no answer. */
+static void progress_is_reported(void **state)
+{
+    (void)state;
+    for (int precision = 0; precision < 2; precision++) {
+        progress_log log = {.caller = pthread_self()};
+        laya_context *watched, *plain;
+        laya_context_options options;
+        laya_context_options_init(&options);
+        options.threads = 2;
+        options.precision = (laya_precision)precision;
+        assert_int_equal(laya_context_open(demo, &options, &plain, NULL), LAYA_OK);
+        options.progress = (laya_progress){&log, log_progress};
+        assert_int_equal(laya_context_open(demo, &options, &watched, NULL), LAYA_OK);
+        static const char questions[] = "{\"a\": {\"type\": \"noul\", \"instructions\": \"?\"}, "
+                                        "\"b\": {\"type\": \"noul\", \"instructions\": \"!\"}}";
+        const char *result = predict(watched, "\"x\"", questions, NULL);
+        assert_true(log.calls >= 2);
+        assert_false(log.wrong);
+        assert_true(log.done == log.total);
+        assert_string_equal(result, predict(plain, "\"x\"", questions, NULL));
+        laya_context_close(watched);
+        laya_context_close(plain);
+    }
+}
+
 /* float64 is another path through the network: close, not equal. */
 static void double_precision(void **state)
 {
@@ -599,6 +642,7 @@ int main(void)
         cmocka_unit_test(errors_of_contexts),
         cmocka_unit_test(repeated_calls_are_equal),
         cmocka_unit_test(two_contexts_at_once),
+        cmocka_unit_test(progress_is_reported),
         cmocka_unit_test(double_precision),
     };
     return cmocka_run_group_tests(tests, open_demo, close_demo);

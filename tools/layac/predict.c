@@ -109,6 +109,8 @@ static int open_and_answer(const settings *set, const laya_buffer *state, const 
     laya_model *model;
     laya_buffer_init(&languages, NULL);
     int code = set->lang_temperatures ? layac_json_argument(set->lang_temperatures, &languages) : EXIT_OK;
+    if (code == EXIT_OK && languages.size && strlen(languages.data) != languages.size)
+        code = layac_fail(EXIT_INPUT, "--lang-temperatures: the text holds a NUL byte");
     if (code == EXIT_OK) code = layac_open_model(set->model, languages.data, &model);
     laya_buffer_close(&languages);
     if (code != EXIT_OK) return code;

@@ -231,7 +231,6 @@ static void write_configs(const shape *s, const char *out, bool multilingual)
 
 static bool read_shape(const char *text, shape *s)
 {
-    char tail;
     if (strcmp(text, "multilingual") == 0) {
         *s = (shape){22, 768, 1152, 256000, 2};
         return true;
@@ -240,9 +239,15 @@ static bool read_shape(const char *text, shape *s)
         *s = (shape){28, 1024, 2624, 50368, 2};
         return true;
     }
-    return sscanf(text, "%u,%u,%u,%u,%u%c", &s->layers, &s->hidden, &s->intermediate, &s->vocabulary, &s->head_layers,
-                  &tail) == 5 &&
-           s->layers > 0 && s->layers <= 256 && s->hidden > 0 && s->hidden % 64 == 0 && s->intermediate > 0 &&
+    unsigned *const fields[5] = {&s->layers, &s->hidden, &s->intermediate, &s->vocabulary, &s->head_layers};
+    for (size_t at = 0; at < 5; at++) {
+        char *end;
+        unsigned long value = strtoul(text, &end, 10);
+        if (end == text || *end != (at < 4 ? ',' : '\0') || value > 10000000) return false;
+        *fields[at] = (unsigned)value;
+        text = end + 1;
+    }
+    return s->layers > 0 && s->layers <= 256 && s->hidden > 0 && s->hidden % 64 == 0 && s->intermediate > 0 &&
            s->vocabulary > 0 && s->head_layers <= 64;
 }
 
