@@ -24,8 +24,8 @@ typedef struct laya_row {
     const uint32_t *markers; /* [options] positions of the mask tokens, no more than count */
     uint32_t options;        /* >= 1 */
     uint32_t type;           /* row of the type embedding: 0 choice, 1 score, 2 noul */
-    double *logits;          /* [options], written */
-    double *action_logits;   /* [actions], written */
+    double *logits;          /* [options], written; the float32 engine's are exact float32 values */
+    double *action_logits;   /* [actions], written; likewise */
 } laya_row;
 
 /*

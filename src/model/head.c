@@ -127,7 +127,7 @@ static laya_status run_scorer(laya_compute *compute, row_map map, laya_error *er
             compute->kernels->gelu(hidden, NULL, hidden, d);
             double sum = 0;
             for (size_t i = 0; i < d; i++) sum += (double)hidden[i] * (double)compute->gain[i];
-            row->logits[o] = sum + (double)last_bias;
+            row->logits[o] = (double)(float)(sum + (double)last_bias);
             if (!isfinite(row->logits[o])) {
                 return laya_fail(error, LAYA_ERROR_FORMAT,
                                  "the option logits are not finite; the weights hold NaN or infinite values");
@@ -218,7 +218,7 @@ static laya_status run_action_head(laya_compute *compute, row_map map, laya_erro
         for (size_t r = 0; r < compute->row_count; r++) {
             double sum = 0;
             for (size_t j = 0; j < ACTION_HIDDEN; j++) sum += (double)weights[j] * hidden[r * ACTION_HIDDEN + j];
-            sum += (double)last_bias;
+            sum = (double)(float)(sum + (double)last_bias);
             compute->rows[r].action_logits[a] = sum;
             if (!isfinite(sum)) {
                 return laya_fail(error, LAYA_ERROR_FORMAT,

@@ -55,7 +55,8 @@ static int give_up(const laya_error *error)
 /* Multiplications and additions of the matrix products of one row, in GFLOP; the attention bands are exact. */
 static double work(const laya_config *c, uint32_t tokens)
 {
-    double n = tokens, d = c->hidden_size, window = (double)(c->local_attention / 2), flop = 0;
+    uint32_t reach = c->local_attention / 2;
+    double n = tokens, d = c->hidden_size, window = reach, flop = 0;
     for (uint32_t layer = 0; layer < c->encoder_layers; layer++) {
         double keys = c->layer_is_global[layer] || n <= window ? n : 2 * window + 1 < n ? 2 * window + 1 : n;
         flop += 2 * n * d * (4 * d + 3.0 * c->intermediate_size) + 4 * n * keys * d;
