@@ -152,10 +152,12 @@ static void both_doors_give_the_same_numbers(void **state)
         laya_json_value raw = laya_json_get(json, "raw"), logits = laya_json_get(raw, "logits");
         assert_int_equal(answer->type, structs[q].type);
         assert_int_equal(laya_json_size(logits), answer->count);
-        for (size_t i = 0; i < answer->count; i++) assert_true(number(element(logits, i)) == answer->logits[i]);
+        for (size_t i = 0; i < answer->count; i++)
+            assert_true((float)number(element(logits, i)) == (float)answer->logits[i]);
         assert_int_equal(laya_json_size(laya_json_get(raw, "action_logits")), answer->action_count);
         for (size_t i = 0; i < answer->action_count; i++)
-            assert_true(number(element(laya_json_get(raw, "action_logits"), i)) == answer->action_logits[i]);
+            assert_true((float)number(element(laya_json_get(raw, "action_logits"), i)) ==
+                        (float)answer->action_logits[i]);
         assert_true(number(laya_json_get(raw, "temperature")) == answer->temperature);
         assert_true(number(laya_json_get(raw, "input_tokens")) == answer->input_tokens);
         assert_true(fabs(number(laya_json_get(json, "confidence")) - answer->confidence) <= 0.5001e-4);
@@ -200,7 +202,7 @@ static void lists_keep_their_end(void **state)
     laya_json_close(&doc);
     laya_state text = {.text = plain, .size = strlen(plain), .keep_end = 1};
     assert_int_equal(laya_decide(context, &text, structs, 3, &options, &result), LAYA_OK);
-    assert_true(result.answers[2].logits[0] == end);
+    assert_true((float)result.answers[2].logits[0] == (float)end);
     assert_true(result.answers[2].state_tokens_dropped > 0);
     assert_true(result.state_tokens_dropped >= result.answers[2].state_tokens_dropped);
     text.keep_end = 0;
