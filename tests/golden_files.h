@@ -14,7 +14,7 @@
 
 #define GOLDEN_MAX_CASES 64
 #define GOLDEN_NAME_SIZE 64
-#define GOLDEN_PATH_SIZE 1024
+#define GOLDEN_PATH_SIZE 4096
 
 typedef struct golden_list {
     char names[GOLDEN_MAX_CASES][GOLDEN_NAME_SIZE]; /* without ".json", sorted */
@@ -105,6 +105,32 @@ static inline bool golden_same(laya_json_value expected, laya_span text)
     const char *wanted = laya_json_text(expected, &size);
     return laya_json_typeof(expected) == LAYA_JSON_STRING && size == text.size &&
            (size == 0 || memcmp(wanted, text.text, size) == 0);
+}
+
+/* The numbers below 2^32 of a list, at most `limit`; how many. */
+static inline size_t golden_uints(laya_json_value list, uint32_t *out, size_t limit)
+{
+    size_t count = 0;
+    for (laya_json_iterator it = laya_json_first(list); laya_json_present(it.value); laya_json_next(&it), count++) {
+        if (count == limit || !laya_json_to_uint32(it.value, &out[count])) {
+            fprintf(stderr, "entry %zu of a list: no number below 2^32, or one too many\n", count);
+            exit(1);
+        }
+    }
+    return count;
+}
+
+/* The numbers of a list, at most `limit`; how many. */
+static inline size_t golden_doubles(laya_json_value list, double *out, size_t limit)
+{
+    size_t count = 0;
+    for (laya_json_iterator it = laya_json_first(list); laya_json_present(it.value); laya_json_next(&it), count++) {
+        if (count == limit || !laya_json_to_double(it.value, &out[count])) {
+            fprintf(stderr, "entry %zu of a list: no number, or one too many\n", count);
+            exit(1);
+        }
+    }
+    return count;
 }
 
 /* A member that is a number below 2^32; 0 and a message when it is not. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "support.h"
 
+#include "kernels/kernels.h"
 #include "predict/context.h"
 
 #include <stdio.h>
@@ -171,6 +172,17 @@ void test_remove_checkpoint(char *directory)
     rmdir(join(path, directory, "tokenizer"));
     assert_int_equal(rmdir(directory), 0);
     free(directory);
+}
+
+/* ------------------------------------------------------------------ kernels */
+
+const laya_kernels *test_next_kernels(size_t *index)
+{
+    const laya_kernels *kernels;
+    while ((kernels = laya_kernels_at((*index)++)) != NULL) {
+        if ((kernels->cpu & laya_cpu_features(LAYA_CPU_ALL)) == kernels->cpu) return kernels;
+    }
+    return NULL;
 }
 
 /* ------------------------------------------------------------------ texts */

@@ -15,6 +15,18 @@
 
 #define TEST_PATH_SIZE 4096
 
+/* Sanitizers make the arithmetic some twenty times slower: where this is 1, tests run fewer and shorter rows. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define TEST_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
+#define TEST_SANITIZED 1
+#endif
+#endif
+#ifndef TEST_SANITIZED
+#define TEST_SANITIZED 0
+#endif
+
 /* ------------------------------------------------------------------ files */
 
 /* The source tree: $LAYA_SOURCE_DIR, else where the tests were configured. */
@@ -60,6 +72,11 @@ void test_change_file(const char *directory, const char *name, const void *data,
 /* Replace the first occurrence of `from` in a file by `to`; fails the test when there is none. */
 void test_edit_file(const char *directory, const char *name, const char *from, const char *to);
 void test_remove_checkpoint(char *directory);
+
+/* ------------------------------------------------------------------ kernels */
+
+/* The next table of kernels that this CPU can run, counting from *index, which moves on; NULL at the end. */
+const struct laya_kernels *test_next_kernels(size_t *index);
 
 /* ------------------------------------------------------------------ texts */
 

@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The two configuration files: what is read, which defaults exist, and one error per rule. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "support.h"
 
 #include "model/config.h"
 
@@ -36,31 +31,29 @@ static laya_status read_texts(const char *encoder, const char *agent, laya_confi
     return status;
 }
 
-/* `more` begins with a comma, or is empty. */
-static void expect_encoder(const char *base, const char *more, laya_status status, const char *text)
+static void expect(const char *encoder, const char *agent, laya_status status, const char *text)
 {
-    char encoder[2048];
     laya_config config;
     laya_error error;
-    snprintf(encoder, sizeof encoder, "{%s%s}", base, more);
-    laya_status got = read_texts(encoder, "{" AGENT_BASE "}", &config, &error);
-    if (got != status || !strstr(error.message, text)) {
-        fail_msg("%s\nexpected %s with \"%s\", got %s: %s", encoder, laya_status_name(status), text,
+    laya_status got = read_texts(encoder, agent, &config, &error);
+    if (got != status || !test_contains(error.message, text)) {
+        fail_msg("%s\n%s\nexpected %s with \"%s\", got %s: %s", encoder, agent, laya_status_name(status), text,
                  laya_status_name(got), error.message);
     }
     laya_config_close(&config);
 }
 
+/* `more` begins with a comma, or is empty. */
+static void expect_encoder(const char *base, const char *more, laya_status status, const char *text)
+{
+    char encoder[2048];
+    snprintf(encoder, sizeof encoder, "{%s%s}", base, more);
+    expect(encoder, "{" AGENT_BASE "}", status, text);
+}
+
 static void expect_agent(const char *agent, laya_status status, const char *text)
 {
-    laya_config config;
-    laya_error error;
-    laya_status got = read_texts("{" PLAIN "}", agent, &config, &error);
-    if (got != status || !strstr(error.message, text)) {
-        fail_msg("%s\nexpected %s with \"%s\", got %s: %s", agent, laya_status_name(status), text,
-                 laya_status_name(got), error.message);
-    }
-    laya_config_close(&config);
+    expect("{" PLAIN "}", agent, status, text);
 }
 
 static laya_config read_good(const char *more, const char *agent)
@@ -311,20 +304,6 @@ static void test_agent_fields(void **unused)
     expect_agent(agent, LAYA_ERROR_UNSUPPORTED, "256 entries, at most 255");
 }
 
-static void *refuse(void *user, size_t size)
-{
-    size_t *left = user;
-    if (*left == 0) return NULL;
-    --*left;
-    return malloc(size);
-}
-
-static void release(void *user, void *block)
-{
-    (void)user;
-    free(block);
-}
-
 static void test_failing_allocations(void **unused)
 {
     (void)unused;
@@ -333,13 +312,15 @@ static void test_failing_allocations(void **unused)
     const char *encoder = "{" PLAIN "}", *agent = "{" AGENT_BASE "}";
     assert_int_equal(laya_json_parse(&e, encoder, strlen(encoder), NULL, &error), LAYA_OK);
     assert_int_equal(laya_json_parse(&a, agent, strlen(agent), NULL, &error), LAYA_OK);
-    for (size_t allowed = 0; allowed <= 3; allowed++) {
-        size_t left = allowed;
-        laya_allocator hooks = {&left, refuse, release};
+    test_memory memory;
+    test_memory_init(&memory);
+    for (size_t fail_at = 1; fail_at <= 4; fail_at++) {
         laya_config config;
-        laya_status status = laya_config_read(&config, laya_json_root(&e), laya_json_root(&a), &hooks, &error);
-        assert_int_equal(status, allowed < 3 ? LAYA_ERROR_MEMORY : LAYA_OK);
+        test_memory_arm(&memory, fail_at);
+        laya_status status = laya_config_read(&config, laya_json_root(&e), laya_json_root(&a), &memory.hooks, &error);
+        assert_int_equal(status, fail_at < 4 ? LAYA_ERROR_MEMORY : LAYA_OK);
         laya_config_close(&config);
+        assert_int_equal(memory.live, 0);
     }
     laya_json_close(&e);
     laya_json_close(&a);

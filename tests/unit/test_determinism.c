@@ -3,22 +3,17 @@
  * The same bits for any number of threads, alone or among other questions, after many repeats, after other work, and
  * with memory that holds NaN everywhere nothing was written.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "support.h"
 
-#include <cmocka.h>
-
-#include "laya/laya.h"
 #include "predict/context.h"
+
+#include <stdio.h>
+#include <string.h>
 
 #define QUESTIONS 20
 #define LONG_QUESTIONS 5 /* that are asked about the long text */
-#define REPEATS 1000
+#define REPEATS (TEST_SANITIZED ? 100 : 1000)
+#define OTHER_WORK (REPEATS / 10) /* all questions once in so many repeats */
 
 static const char state_text[] =
     "Hi, I was billed twice for March, invoice 4411. Please refund the duplicate today or we cancel our plan. "
@@ -64,11 +59,7 @@ static bits bits_of(const laya_answer *answer)
 
 static void open_model(fixture *f, const char *folder)
 {
-    char path[4096];
-    laya_error error = {0};
-    const char *root = getenv("LAYA_SOURCE_DIR");
-    snprintf(path, sizeof path, "%s/%s", root ? root : LAYA_SOURCE_DIR, folder);
-    if (laya_model_open(path, NULL, &f->model, &error) != LAYA_OK) fail_msg("%s", error.message);
+    f->model = test_open_model(folder);
     for (size_t at = 0; at < QUESTIONS; at++) {
         laya_question *q = &f->questions[at];
         snprintf(f->ids[at], sizeof f->ids[at], "q%zu", at);
@@ -91,8 +82,8 @@ static void open_model(fixture *f, const char *folder)
 static int setup(void **state)
 {
     static fixture fixtures[2];
-    open_model(&fixtures[0], "models/laya-demo");
-    open_model(&fixtures[1], "tests/data/laya-tiny-random");
+    open_model(&fixtures[0], TEST_DEMO);
+    open_model(&fixtures[1], TEST_TINY);
     for (size_t at = 0; at + 1 < sizeof long_text; at++) long_text[at] = (char)('a' + (at * 7 + at / 13) % 26);
     for (size_t at = 5; at + 1 < sizeof long_text; at += 6) long_text[at] = ' ';
     *state = fixtures;
@@ -107,14 +98,11 @@ static int teardown(void **state)
     return 0;
 }
 
+/* Memory as users have it: only poisoned_memory poisons it. */
 static laya_context *open_context(const fixture *f, unsigned threads)
 {
-    laya_context *context;
-    laya_context_options options;
-    laya_error error = {0};
-    laya_context_options_init(&options);
-    options.threads = threads;
-    if (laya_context_open(f->model, &options, &context, &error) != LAYA_OK) fail_msg("%s", error.message);
+    laya_context *context = test_open_context(f->model, threads);
+    context->arena.poison = false;
     return context;
 }
 
@@ -182,7 +170,7 @@ static void repeat(const fixture *f, int times)
     laya_context *context = open_context(f, 2);
     decide(context, "Please refund me.", &f->questions[1], 2, expected);
     for (int at = 0; at < times; at++) {
-        if (at % 100 == 50) decide(context, state_text, f->questions, QUESTIONS, other);
+        if (at % OTHER_WORK == OTHER_WORK / 2) decide(context, state_text, f->questions, QUESTIONS, other);
         decide(context, "Please refund me.", &f->questions[1], 2, got);
         assert_memory_equal(expected, got, sizeof expected);
     }

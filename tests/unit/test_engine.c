@@ -4,18 +4,12 @@
  * the same bits for any number of threads, any company in a batch, any previous contents of the working memory, and
  * any stored type that holds the same values.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "support.h"
 
-#include <cmocka.h>
-
-#include "base/error.h"
-#include "base/file.h"
-#include "base/json.h"
+#include "golden_files.h"
 #include "kernels/kernels.h"
 #include "model/engine.h"
+#include "model/model.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -23,19 +17,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#define MAX_CASES 64
 #define MAX_ROWS 128
 #define MAX_OPTIONS 128
+#define MAX_TOKENS 2048
 
-/* Sanitizers make the arithmetic some twenty times slower: there, fewer and shorter rows. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-#ifdef SANITIZED
+/* What is slow runs on the short rows only. */
+#if TEST_SANITIZED
 #define SHORT_ROW 38
 #define LONG_ROW 130
 #else
@@ -45,19 +32,9 @@
 
 /* ------------------------------------------------------------------ files */
 
-typedef struct checkpoint {
-    const char *name;
-    laya_file encoder_file, agent_file, weight_file;
-    laya_json encoder, agent;
-    laya_config config;
-    laya_safetensors tensors;
-    laya_weights weights;
-    laya_network network;
-} checkpoint;
-
 /* A recorded row and what the engine said about it. */
 typedef struct golden_row {
-    uint32_t ids[2048];
+    uint32_t ids[MAX_TOKENS];
     uint32_t markers[MAX_OPTIONS];
     double expected[MAX_OPTIONS], expected_action[LAYA_MAX_ACTIONS];
     double logits[MAX_OPTIONS], action_logits[LAYA_MAX_ACTIONS];
@@ -65,7 +42,8 @@ typedef struct golden_row {
 } golden_row;
 
 typedef struct suite {
-    checkpoint model;
+    laya_model *model;
+    laya_network network;
     const char *golden;
     golden_row *storage;        /* [MAX_ROWS] */
     golden_row *rows[MAX_ROWS]; /* shortest first */
@@ -78,67 +56,9 @@ typedef struct suite {
 static suite demo = {.golden = "tests/golden/laya-demo", .logit_bound = 2e-5};
 static suite tiny = {.golden = "tests/golden/laya-tiny-random", .logit_bound = 2e-4};
 
-static const char *source_path(const char *directory, const char *name)
-{
-    static char path[1024];
-    const char *root = getenv("LAYA_SOURCE_DIR");
-#ifdef LAYA_SOURCE_DIR
-    if (!root) root = LAYA_SOURCE_DIR;
-#endif
-    snprintf(path, sizeof path, "%s/%s/%s", root ? root : ".", directory, name);
-    return path;
-}
-
 static void check(laya_status status, const laya_error *error)
 {
     if (status != LAYA_OK) fail_msg("%s: %s", laya_status_name(status), error->message);
-}
-
-static void open_checkpoint(checkpoint *c, const char *directory)
-{
-    laya_error error;
-    check(laya_file_map(&c->encoder_file, source_path(directory, "encoder/config.json"), &error), &error);
-    check(laya_file_map(&c->agent_file, source_path(directory, "rl_agent_config.json"), &error), &error);
-    check(laya_file_map(&c->weight_file, source_path(directory, "model.safetensors"), &error), &error);
-    check(laya_json_parse(&c->encoder, (const char *)c->encoder_file.data, c->encoder_file.size, NULL, &error),
-          &error);
-    check(laya_json_parse(&c->agent, (const char *)c->agent_file.data, c->agent_file.size, NULL, &error), &error);
-    check(laya_config_read(&c->config, laya_json_root(&c->encoder), laya_json_root(&c->agent), NULL, &error), &error);
-    check(laya_safetensors_read(&c->tensors, c->weight_file.data, c->weight_file.size, NULL, &error), &error);
-    check(laya_weights_bind(&c->weights, &c->tensors, &c->config, NULL, &error), &error);
-    c->network = (laya_network){.config = &c->config, .weights = &c->weights};
-}
-
-static void close_checkpoint(checkpoint *c)
-{
-    laya_weights_close(&c->weights);
-    laya_safetensors_close(&c->tensors);
-    laya_config_close(&c->config);
-    laya_json_close(&c->encoder);
-    laya_json_close(&c->agent);
-    laya_file_unmap(&c->weight_file);
-    laya_file_unmap(&c->encoder_file);
-    laya_file_unmap(&c->agent_file);
-}
-
-static uint32_t read_integers(laya_json_value list, uint32_t *out, size_t limit)
-{
-    uint32_t count = 0;
-    for (laya_json_iterator it = laya_json_first(list); laya_json_present(it.value); laya_json_next(&it)) {
-        assert_true(count < limit);
-        assert_true(laya_json_to_uint32(it.value, &out[count++]));
-    }
-    return count;
-}
-
-static uint32_t read_doubles(laya_json_value list, double *out, size_t limit)
-{
-    uint32_t count = 0;
-    for (laya_json_iterator it = laya_json_first(list); laya_json_present(it.value); laya_json_next(&it)) {
-        assert_true(count < limit);
-        assert_true(laya_json_to_double(it.value, &out[count++]));
-    }
-    return count;
 }
 
 static uint32_t type_number(laya_json_value question)
@@ -147,16 +67,10 @@ static uint32_t type_number(laya_json_value question)
     return laya_json_equals(type, "choice") ? 0 : laya_json_equals(type, "score") ? 1 : 2;
 }
 
-static void read_case(suite *s, const char *name)
+static void read_case(suite *s, const char *folder, const char *name)
 {
-    laya_error error;
-    laya_file file;
-    laya_json doc;
-    char leaf[160];
-    snprintf(leaf, sizeof leaf, "%s.json", name);
-    check(laya_file_map(&file, source_path(s->golden, leaf), &error), &error);
-    check(laya_json_parse(&doc, (const char *)file.data, file.size, NULL, &error), &error);
-    laya_json_value root = laya_json_root(&doc);
+    golden_document document;
+    laya_json_value root = golden_open(&document, folder, name);
     laya_json_value rows = laya_json_get(root, "rows");
     for (laya_json_iterator it = laya_json_first(rows); laya_json_present(it.value); laya_json_next(&it)) {
         assert_true(s->row_count < MAX_ROWS);
@@ -167,18 +81,17 @@ static void read_case(suite *s, const char *name)
         const char *text = laya_json_text(laya_json_get(it.value, "qid"), &size);
         snprintf(qid, sizeof qid, "%.*s", (int)size, text);
         g->row.type = type_number(laya_json_get(laya_json_get(root, "questions"), qid));
-        g->row.count = read_integers(laya_json_get(it.value, "input_ids"), g->ids, 2048);
-        g->row.options = read_integers(laya_json_get(it.value, "markers"), g->markers, MAX_OPTIONS);
-        assert_int_equal(read_doubles(laya_json_get(it.value, "logits"), g->expected, MAX_OPTIONS), g->row.options);
-        assert_int_equal(read_doubles(laya_json_get(it.value, "act_logits"), g->expected_action, LAYA_MAX_ACTIONS),
-                         s->model.config.actions);
+        g->row.count = (uint32_t)golden_uints(laya_json_get(it.value, "input_ids"), g->ids, MAX_TOKENS);
+        g->row.options = (uint32_t)golden_uints(laya_json_get(it.value, "markers"), g->markers, MAX_OPTIONS);
+        assert_int_equal(golden_doubles(laya_json_get(it.value, "logits"), g->expected, MAX_OPTIONS), g->row.options);
+        assert_int_equal(golden_doubles(laya_json_get(it.value, "act_logits"), g->expected_action, LAYA_MAX_ACTIONS),
+                         s->model->config.actions);
         g->row.ids = g->ids;
         g->row.markers = g->markers;
         g->row.logits = g->logits;
         g->row.action_logits = g->action_logits;
     }
-    laya_json_close(&doc);
-    laya_file_unmap(&file);
+    golden_close(&document);
 }
 
 static int by_length(const void *a, const void *b)
@@ -189,43 +102,33 @@ static int by_length(const void *a, const void *b)
 
 static void open_suite(suite *s, const char *directory)
 {
-    laya_error error;
-    laya_file file;
-    laya_json doc;
-    open_checkpoint(&s->model, directory);
+    char folder[TEST_PATH_SIZE];
+    golden_list list;
+    s->model = test_open_model(directory);
+    s->network = (laya_network){.config = &s->model->config, .weights = &s->model->weights};
     s->storage = calloc(MAX_ROWS, sizeof *s->storage);
     assert_non_null(s->storage);
-    check(laya_file_map(&file, source_path(s->golden, "index.json"), &error), &error);
-    check(laya_json_parse(&doc, (const char *)file.data, file.size, NULL, &error), &error);
-    laya_json_value cases = laya_json_get(laya_json_root(&doc), "cases");
-    for (laya_json_iterator it = laya_json_first(cases); laya_json_present(it.value); laya_json_next(&it)) {
-        size_t size;
-        char name[128];
-        const char *text = laya_json_text(laya_json_get(it.value, "name"), &size);
-        snprintf(name, sizeof name, "%.*s", (int)size, text);
-        read_case(s, name);
-    }
+    golden_find(&list, test_path(folder, s->golden));
+    for (size_t at = 0; at < list.count; at++) read_case(s, folder, list.names[at]);
     assert_true(s->row_count > 20);
     qsort(s->rows, s->row_count, sizeof *s->rows, by_length);
     while (s->short_count < s->row_count && s->rows[s->short_count]->row.count <= SHORT_ROW) s->short_count++;
     while (s->long_count < s->row_count && s->rows[s->long_count]->row.count <= LONG_ROW) s->long_count++;
-    laya_json_close(&doc);
-    laya_file_unmap(&file);
 }
 
 static int open_all(void **unused)
 {
     (void)unused;
-    open_suite(&demo, "models/laya-demo");
-    open_suite(&tiny, "tests/data/laya-tiny-random");
+    open_suite(&demo, TEST_DEMO);
+    open_suite(&tiny, TEST_TINY);
     return 0;
 }
 
 static int close_all(void **unused)
 {
     (void)unused;
-    close_checkpoint(&demo.model);
-    close_checkpoint(&tiny.model);
+    laya_model_close(demo.model);
+    laya_model_close(tiny.model);
     free(demo.storage);
     free(tiny.storage);
     return 0;
@@ -261,7 +164,7 @@ static void measure(const suite *s, size_t count, double *logits, double *action
             double gap = fabs(g->logits[o] - g->expected[o]);
             *logits = gap <= *logits ? *logits : gap; /* a NaN counts */
         }
-        for (uint32_t a = 0; a < s->model.config.actions; a++) {
+        for (uint32_t a = 0; a < s->model->config.actions; a++) {
             double size = fabs(g->expected_action[a]);
             double gap = fabs(g->action_logits[a] - g->expected_action[a]) / (size > 1 ? size : 1);
             *actions = gap <= *actions ? *actions : gap;
@@ -283,10 +186,9 @@ static void check_bounds(const suite *s, size_t count, const char *what)
 static void check_golden(suite *s)
 {
     laya_arena arena;
-    for (size_t i = 0; laya_kernels_at(i); i++) {
-        const laya_kernels *kernels = laya_kernels_at(i);
-        if ((kernels->cpu & laya_cpu_features(LAYA_CPU_ALL)) != kernels->cpu) continue;
-        laya_network network = s->model.network;
+    size_t index = 0;
+    for (const laya_kernels *kernels; (kernels = test_next_kernels(&index)) != NULL;) {
+        laya_network network = s->network;
         network.kernels = kernels;
         size_t count = kernels == laya_kernels_select(LAYA_CPU_ALL) ? s->long_count : s->short_count;
         laya_arena_init(&arena, NULL);
@@ -300,7 +202,7 @@ static void check_golden(suite *s)
     laya_arena_init(&arena, NULL);
     for (size_t r = 0; r < s->short_count; r++) {
         laya_error error;
-        check(laya_reference_run(&s->model.network, &s->rows[r]->row, 1, &arena, NULL, &error), &error);
+        check(laya_reference_run(&s->network, &s->rows[r]->row, 1, &arena, NULL, &error), &error);
         laya_arena_reset(&arena);
     }
     laya_arena_close(&arena);
@@ -363,6 +265,7 @@ static uint32_t to_integers(const laya_safetensors *tensors, const char *name, u
 
 static void check_trace(suite *s)
 {
+    char path[TEST_PATH_SIZE], name[TEST_PATH_SIZE];
     laya_error error;
     laya_file file;
     laya_safetensors expected;
@@ -370,7 +273,8 @@ static void check_trace(suite *s)
     laya_pool *pool;
     golden_row *g = calloc(1, sizeof *g);
     assert_non_null(g);
-    check(laya_file_map(&file, source_path(s->golden, "trace.safetensors"), &error), &error);
+    snprintf(name, sizeof name, "%s/trace.safetensors", s->golden);
+    check(laya_file_map(&file, test_path(path, name), &error), &error);
     check(laya_safetensors_read(&expected, file.data, file.size, NULL, &error), &error);
     check(laya_pool_open(2, NULL, &pool, &error), &error);
     laya_arena_init(&arena, NULL);
@@ -378,20 +282,20 @@ static void check_trace(suite *s)
         .ids = g->ids, .markers = g->markers, .logits = g->logits, .action_logits = g->action_logits, .type = 0};
     row.count = to_integers(&expected, "input_ids", g->ids);
     row.options = to_integers(&expected, "markers", g->markers);
-    size_t steps = 4 + s->model.config.encoder_layers + s->model.config.head_layers;
+    size_t steps = 4 + s->model->config.encoder_layers + s->model->config.head_layers;
     for (int reference = 0; reference < 2; reference++) {
         trace_check state = {.expected = &expected};
         laya_trace trace = {.user = &state, .see = compare_trace};
         if (reference)
-            check(laya_reference_run(&s->model.network, &row, 1, &arena, &trace, &error), &error);
+            check(laya_reference_run(&s->network, &row, 1, &arena, &trace, &error), &error);
         else
-            check(laya_engine_run(&s->model.network, &row, 1, pool, &arena, &trace, &error), &error);
+            check(laya_engine_run(&s->network, &row, 1, pool, &arena, &trace, &error), &error);
         print_message("%-28s trace, float%d: %.2e of the largest value\n", s->golden, reference ? 64 : 32,
                       state.worst);
         assert_int_equal(state.seen, steps);
         assert_true(state.worst <= 1e-4);
         compare_trace(&state, "logits", row.logits, 1, row.options);
-        compare_trace(&state, "act_logits", row.action_logits, 1, s->model.config.actions);
+        compare_trace(&state, "act_logits", row.action_logits, 1, s->model->config.actions);
         assert_true(state.worst <= 1e-4);
         laya_arena_reset(&arena);
     }
@@ -430,14 +334,14 @@ static void test_trace_changes_nothing(void **unused)
     size_t calls = 0;
     laya_trace trace = {.user = &calls, .see = ignore_values};
     laya_arena_init(&arena, NULL);
-    run_rows(&demo, &demo.model.network, 0, 1, 1, &arena);
+    run_rows(&demo, &demo.network, 0, 1, 1, &arena);
     memcpy(first, g->logits, sizeof first);
     check(laya_pool_open(1, NULL, &pool, &error), &error);
-    check(laya_engine_run(&demo.model.network, &g->row, 1, pool, &arena, &trace, &error), &error);
+    check(laya_engine_run(&demo.network, &g->row, 1, pool, &arena, &trace, &error), &error);
     assert_true(calls > 0);
     assert_memory_equal(first, g->logits, g->row.options * sizeof *first);
     laya_row two[2] = {g->row, g->row};
-    assert_int_equal(laya_engine_run(&demo.model.network, two, 2, pool, &arena, &trace, &error), LAYA_ERROR_ARGUMENT);
+    assert_int_equal(laya_engine_run(&demo.network, two, 2, pool, &arena, &trace, &error), LAYA_ERROR_ARGUMENT);
     laya_pool_close(pool);
     laya_arena_close(&arena);
 }
@@ -455,7 +359,7 @@ static answers *copy_answers(const suite *s)
     assert_non_null(a);
     for (size_t r = 0; r < s->short_count; r++) {
         memcpy(a->logits[r], s->rows[r]->logits, s->rows[r]->row.options * sizeof(double));
-        memcpy(a->action_logits[r], s->rows[r]->action_logits, s->model.config.actions * sizeof(double));
+        memcpy(a->action_logits[r], s->rows[r]->action_logits, s->model->config.actions * sizeof(double));
     }
     return a;
 }
@@ -465,7 +369,7 @@ static void expect_answers(const suite *s, const answers *a, const char *what)
     for (size_t r = 0; r < s->short_count; r++) {
         const golden_row *g = s->rows[r];
         if (memcmp(a->logits[r], g->logits, g->row.options * sizeof(double)) != 0 ||
-            memcmp(a->action_logits[r], g->action_logits, s->model.config.actions * sizeof(double)) != 0) {
+            memcmp(a->action_logits[r], g->action_logits, s->model->config.actions * sizeof(double)) != 0) {
             fail_msg("%s, row %zu: other bits %s", s->golden, r, what);
         }
     }
@@ -501,59 +405,35 @@ static void check_same_bits(suite *s, const laya_network *network)
 static void test_same_bits(void **unused)
 {
     (void)unused;
-    for (size_t i = 0; laya_kernels_at(i); i++) {
-        const laya_kernels *kernels = laya_kernels_at(i);
-        if ((kernels->cpu & laya_cpu_features(LAYA_CPU_ALL)) != kernels->cpu) continue;
-        laya_network network = tiny.model.network;
+    size_t index = 0;
+    for (const laya_kernels *kernels; (kernels = test_next_kernels(&index)) != NULL;) {
+        laya_network network = tiny.network;
         network.kernels = kernels;
         check_same_bits(&tiny, &network);
     }
-    check_same_bits(&demo, &demo.model.network);
+    check_same_bits(&demo, &demo.network);
 }
 
 /* ------------------------------------------------------------------ no allocation */
 
-typedef struct counter {
-    size_t allocations;
-} counter;
-
-static void *count_allocation(void *user, size_t size)
-{
-    ((counter *)user)->allocations++;
-    return malloc(size);
-}
-
-static void release(void *user, void *block)
-{
-    (void)user;
-    free(block);
-}
-
 static void test_warm_runs_allocate_nothing(void **unused)
 {
     (void)unused;
-    counter count = {0};
-    laya_allocator hooks = {&count, count_allocation, release};
+    test_memory memory;
     laya_arena arena;
-    laya_arena_init(&arena, &hooks);
-    run_rows(&demo, &demo.model.network, 0, 8, 2, &arena);
+    test_memory_init(&memory);
+    laya_arena_init(&arena, &memory.hooks);
+    run_rows(&demo, &demo.network, 0, 8, 2, &arena);
     laya_arena_reset(&arena);
-    assert_true(count.allocations > 0);
-    size_t before = count.allocations;
+    assert_true(memory.made > 0);
+    size_t before = memory.made;
     for (int i = 0; i < 5; i++) {
-        run_rows(&demo, &demo.model.network, (size_t)i, 3, 2, &arena);
+        run_rows(&demo, &demo.network, (size_t)i, 3, 2, &arena);
         laya_arena_reset(&arena);
     }
-    assert_int_equal(count.allocations, before);
+    assert_int_equal(memory.made, before);
     laya_arena_close(&arena);
-}
-
-static void *refuse(void *user, size_t size)
-{
-    size_t *left = user;
-    if (*left == 0) return NULL;
-    --*left;
-    return malloc(size);
+    assert_int_equal(memory.live, 0);
 }
 
 static void test_failing_allocations(void **unused)
@@ -563,16 +443,18 @@ static void test_failing_allocations(void **unused)
     laya_pool *pool;
     check(laya_pool_open(2, NULL, &pool, &error), &error);
     laya_status status = LAYA_ERROR_MEMORY;
-    for (size_t allowed = 0; status != LAYA_OK; allowed++) {
-        assert_true(allowed < 50);
-        size_t left = allowed;
-        laya_allocator hooks = {&left, refuse, release};
+    test_memory memory;
+    test_memory_init(&memory);
+    for (size_t fail_at = 1; status != LAYA_OK; fail_at++) {
+        assert_true(fail_at <= 50);
+        test_memory_arm(&memory, fail_at);
         laya_arena arena;
-        laya_arena_init(&arena, &hooks);
-        status = laya_engine_run(&demo.model.network, &demo.rows[0]->row, 1, pool, &arena, NULL, &error);
+        laya_arena_init(&arena, &memory.hooks);
+        status = laya_engine_run(&demo.network, &demo.rows[0]->row, 1, pool, &arena, NULL, &error);
         laya_arena_close(&arena);
-        if (allowed == 0) assert_int_equal(status, LAYA_ERROR_MEMORY);
-        assert_true(status == LAYA_OK || status == LAYA_ERROR_MEMORY);
+        if (fail_at == 1) assert_true(memory.failed);
+        assert_int_equal(status, memory.failed ? LAYA_ERROR_MEMORY : LAYA_OK);
+        assert_int_equal(memory.live, 0);
     }
     laya_pool_close(pool);
 }
@@ -633,10 +515,7 @@ static void check_encoded(laya_dtype dtype, const char *path, laya_safetensors *
     laya_error error;
     size_t size;
     unsigned char *bytes = encode(source, dtype, &size);
-    FILE *stream = fopen(path, "wb");
-    assert_non_null(stream);
-    assert_int_equal(fwrite(bytes, 1, size, stream), size);
-    assert_int_equal(fclose(stream), 0);
+    test_write_file(path, bytes, size);
     free(bytes);
     check(laya_file_map(file, path, &error), &error);
     check(laya_safetensors_read(copy, file->data, file->size, NULL, &error), &error);
@@ -654,15 +533,15 @@ static void test_stored_types(void **unused)
     char path[3][64];
     size_t count = demo.short_count;
     laya_arena_init(&arena, NULL);
-    run_rows(&demo, &demo.model.network, 0, count, 2, &arena);
+    run_rows(&demo, &demo.network, 0, count, 2, &arena);
     answers *original = copy_answers(&demo);
     /* F16 as F32; cut to BF16; the BF16 values as F32. */
     static const laya_dtype types[3] = {LAYA_F32, LAYA_BF16, LAYA_F32};
     for (int i = 0; i < 3; i++) {
         snprintf(path[i], sizeof path[i], "test_engine_%ld_%d.safetensors", (long)getpid(), i);
-        check_encoded(types[i], path[i], i == 2 ? &copy[1] : &demo.model.tensors, &copy[i], &file[i]);
-        check(laya_weights_bind(&weights[i], &copy[i], &demo.model.config, NULL, &error), &error);
-        laya_network network = {.config = &demo.model.config, .weights = &weights[i]};
+        check_encoded(types[i], path[i], i == 2 ? &copy[1] : &demo.model->tensors, &copy[i], &file[i]);
+        check(laya_weights_bind(&weights[i], &copy[i], &demo.model->config, NULL, &error), &error);
+        laya_network network = {.config = &demo.model->config, .weights = &weights[i]};
         laya_arena_reset(&arena);
         run_rows(&demo, &network, 0, count, 2, &arena);
         results[i] = copy_answers(&demo);
@@ -691,7 +570,7 @@ static void test_rules(void **unused)
     laya_pool *pool;
     laya_arena_init(&arena, NULL);
     check(laya_pool_open(1, NULL, &pool, &error), &error);
-    const laya_network *network = &tiny.model.network;
+    const laya_network *network = &tiny.network;
     uint32_t ids[3] = {1, 2, 3}, markers[1] = {1};
     double logits[1], actions[8];
     const laya_row good = {ids, 3, markers, 1, 0, logits, actions};
@@ -701,7 +580,7 @@ static void test_rules(void **unused)
     row.count = 0;
     assert_int_equal(laya_engine_run(network, &row, 1, pool, &arena, NULL, &error), LAYA_ERROR_ARGUMENT);
     row = good;
-    row.count = tiny.model.config.max_positions + 1;
+    row.count = tiny.model->config.max_positions + 1;
     assert_int_equal(laya_engine_run(network, &row, 1, pool, &arena, NULL, &error), LAYA_ERROR_ARGUMENT);
     row = good;
     row.options = 0;
@@ -713,7 +592,7 @@ static void test_rules(void **unused)
     markers[0] = 3;
     assert_int_equal(laya_engine_run(network, &row, 1, pool, &arena, NULL, &error), LAYA_ERROR_ARGUMENT);
     markers[0] = 1;
-    ids[2] = tiny.model.config.vocab_size;
+    ids[2] = tiny.model->config.vocab_size;
     assert_int_equal(laya_engine_run(network, &row, 1, pool, &arena, NULL, &error), LAYA_ERROR_ARGUMENT);
     laya_pool_close(pool);
     laya_arena_close(&arena);
@@ -726,10 +605,10 @@ static void test_not_finite(void **unused)
     laya_arena arena;
     laya_pool *pool;
     static const unsigned char nan_bits[2] = {0xff, 0x7f};
-    laya_weights weights = tiny.model.weights;
+    laya_weights weights = tiny.model->weights;
     weights.scorer_out_bias.data = nan_bits;
     weights.scorer_out_bias.dtype = LAYA_F16;
-    laya_network network = {.config = &tiny.model.config, .weights = &weights};
+    laya_network network = {.config = &tiny.model->config, .weights = &weights};
     laya_arena_init(&arena, NULL);
     check(laya_pool_open(2, NULL, &pool, &error), &error);
     assert_int_equal(laya_engine_run(&network, &tiny.rows[0]->row, 1, pool, &arena, NULL, &error), LAYA_ERROR_FORMAT);

@@ -4,22 +4,17 @@
  * two checkpoints (tests/golden/laya-demo, tests/golden/laya-tiny-random; made by tools/demo-model/golden.py):
  * rendered texts, token ids, markers and usage equal, logits within a tolerance, rounded results equal.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "support.h"
 
-#include <cmocka.h>
-
-#include "base/json.h"
-#include "laya/laya.h"
+#include "golden_files.h"
 #include "model/model.h"
 #include "text/prompt.h"
 
 #include <math.h>
+
+#define MAX_TOKENS 2048
+/* Longest row of the cases that are also computed, in float64: sanitizers make that slow. */
+#define MAX_DOUBLE_ROW (TEST_SANITIZED ? 80 : MAX_TOKENS)
 
 typedef struct suite {
     const char *model;   /* from the source directory */
@@ -28,8 +23,8 @@ typedef struct suite {
     double actions;      /* largest difference of an action logit, relative to max(1, |x|) */
 } suite;
 
-static const suite demo = {"models/laya-demo", "tests/golden/laya-demo", 2e-5, 1e-4};
-static const suite tiny = {"tests/data/laya-tiny-random", "tests/golden/laya-tiny-random", 2e-4, 1e-4};
+static const suite demo = {TEST_DEMO, "tests/golden/laya-demo", 2e-5, 1e-4};
+static const suite tiny = {TEST_TINY, "tests/golden/laya-tiny-random", 2e-4, 1e-4};
 
 /*
  * Values that lie on a rounding edge: `exact` is the number that the recorded logits give in float64. A difference of
@@ -50,39 +45,6 @@ typedef struct worst {
     size_t rows;
 } worst;
 
-static char *source_path(const char *folder, const char *file, const char *suffix)
-{
-    const char *root = getenv("LAYA_SOURCE_DIR");
-    size_t size = 4096;
-    char *path = malloc(size);
-    assert_non_null(path);
-    snprintf(path, size, "%s/%s%s%s%s", root ? root : LAYA_SOURCE_DIR, folder, file ? "/" : "", file ? file : "",
-             suffix ? suffix : "");
-    return path;
-}
-
-typedef struct document {
-    laya_file file;
-    laya_json json;
-} document;
-
-static laya_json_value open_document(document *doc, const char *folder, const char *file, const char *suffix)
-{
-    laya_error error = {0};
-    char *path = source_path(folder, file, suffix);
-    if (laya_file_map(&doc->file, path, &error) != LAYA_OK) fail_msg("%s", error.message);
-    if (laya_json_parse(&doc->json, (const char *)doc->file.data, doc->file.size, NULL, &error) != LAYA_OK)
-        fail_msg("%s: %s", path, error.message);
-    free(path);
-    return laya_json_root(&doc->json);
-}
-
-static void close_document(document *doc)
-{
-    laya_json_close(&doc->json);
-    laya_file_unmap(&doc->file);
-}
-
 static double number_of(laya_json_value value)
 {
     double number = NAN;
@@ -90,37 +52,32 @@ static double number_of(laya_json_value value)
     return number;
 }
 
-static laya_json_value element(laya_json_value array, size_t index)
-{
-    laya_json_iterator it = laya_json_first(array);
-    while (index-- > 0) laya_json_next(&it);
-    return it.value;
-}
-
 static void check_text(laya_json_value expected, laya_span got, const char *where)
 {
     size_t size;
     const char *text = laya_json_text(expected, &size);
-    if (size != got.size || memcmp(text, got.text, size) != 0)
+    if (!golden_same(expected, got))
         fail_msg("%s: expected \"%.*s\", got \"%.*s\"", where, (int)size, text, (int)got.size, got.text);
 }
 
-static void check_ids(laya_json_value expected, const uint32_t *ids, size_t count, const char *where)
+/* Returns how many there are. */
+static size_t check_ids(laya_json_value expected, const uint32_t *ids, size_t count, const char *where)
 {
-    if (laya_json_size(expected) != count)
-        fail_msg("%s: expected %zu entries, got %zu", where, laya_json_size(expected), count);
-    size_t at = 0;
-    for (laya_json_iterator it = laya_json_first(expected); laya_json_present(it.value); laya_json_next(&it), at++) {
-        uint32_t id;
-        assert_true(laya_json_to_uint32(it.value, &id));
-        if (id != ids[at]) fail_msg("%s: entry %zu: expected %u, got %u", where, at, id, ids[at]);
+    uint32_t wanted[MAX_TOKENS];
+    size_t size = golden_uints(expected, wanted, MAX_TOKENS);
+    if (size != count) fail_msg("%s: expected %zu entries, got %zu", where, size, count);
+    for (size_t at = 0; at < count; at++) {
+        if (wanted[at] != ids[at]) fail_msg("%s: entry %zu: expected %u, got %u", where, at, wanted[at], ids[at]);
     }
+    return size;
 }
 
 /* ------------------------------------------------------------------ texts, ids, markers */
 
-static void check_rows(const laya_model *model, laya_json_value json, const char *name)
+/* Returns the tokens of the longest row. */
+static size_t check_rows(const laya_model *model, laya_json_value json, const char *name)
 {
+    size_t longest = 0;
     laya_arena arena;
     laya_error error = {0};
     laya_buffer text;
@@ -129,13 +86,7 @@ static void check_rows(const laya_model *model, laya_json_value json, const char
     const laya_prompt prompt = {model->tokenizer, &model->specials, model->config.max_len, model->config.head_max_len,
                                 &arena};
     laya_json_value state = laya_json_get(json, "state");
-    laya_span state_text;
-    if (laya_json_typeof(state) == LAYA_JSON_STRING) {
-        state_text.text = laya_json_text(state, &state_text.size);
-    } else {
-        laya_json_write_python(&text, state);
-        state_text = (laya_span){text.data, text.size};
-    }
+    laya_span state_text = golden_state(state, &text);
     check_text(laya_json_get(json, "serialized_state"), state_text, name);
     laya_tokens tokens;
     assert_int_equal(laya_prompt_tokens(&prompt, state_text, &tokens, &error), LAYA_OK);
@@ -152,8 +103,11 @@ static void check_rows(const laya_model *model, laya_json_value json, const char
         check_text(laya_json_get(rows.value, "qid"), query.id, name);
         laya_json_value options = laya_json_get(rows.value, "options");
         assert_int_equal(laya_json_size(options), query.count);
-        for (uint32_t at = 0; at < query.count; at++) check_text(element(options, at), query.options[at], name);
-        check_ids(laya_json_get(rows.value, "input_ids"), row.ids, row.count, name);
+        laya_json_iterator option = laya_json_first(options);
+        for (uint32_t at = 0; at < query.count; at++, laya_json_next(&option))
+            check_text(option.value, query.options[at], name);
+        size_t count = check_ids(laya_json_get(rows.value, "input_ids"), row.ids, row.count, name);
+        if (count > longest) longest = count;
         check_ids(laya_json_get(rows.value, "markers"), row.markers, query.count, name);
         uint32_t share = 0;
         laya_json_to_uint32(laya_json_get(rows.value, "tokens_per_option"), &share); /* null: not cut */
@@ -161,6 +115,7 @@ static void check_rows(const laya_model *model, laya_json_value json, const char
     }
     laya_buffer_close(&text);
     laya_arena_close(&arena);
+    return longest;
 }
 
 /* ------------------------------------------------------------------ results */
@@ -258,42 +213,30 @@ static void check_result(laya_context *context, const suite *s, laya_json_value 
 
 static void run_suite(const suite *s, laya_precision precision)
 {
-    laya_model *model;
+    char folder[TEST_PATH_SIZE];
+    laya_model *model = test_open_model(s->model);
     laya_context *context;
     laya_context_options options;
     laya_error error = {0};
-    document index;
+    golden_list list;
     worst w = {0};
-    char *path = source_path(s->model, NULL, NULL);
-    if (laya_model_open(path, NULL, &model, &error) != LAYA_OK) fail_msg("%s", error.message);
-    free(path);
+    size_t longest = precision == LAYA_PRECISION_DOUBLE ? MAX_DOUBLE_ROW : MAX_TOKENS;
     laya_context_options_init(&options);
     options.precision = precision;
     options.threads = 2;
     if (laya_context_open(model, &options, &context, &error) != LAYA_OK) fail_msg("%s", error.message);
-    laya_json_value cases = laya_json_get(open_document(&index, s->goldens, "index.json", NULL), "cases");
-    size_t count = 0;
-    for (laya_json_iterator it = laya_json_first(cases); laya_json_present(it.value); laya_json_next(&it)) {
-        char name[64];
-        size_t size;
-        const char *text = laya_json_text(laya_json_get(it.value, "name"), &size);
-        document golden;
-        snprintf(name, sizeof name, "%.*s", (int)size, text);
-        char *file = source_path(s->goldens, name, ".json");
-        bool present = laya_path_exists(file);
-        free(file);
-        if (!present) continue; /* the index also lists cases that were not kept */
-        laya_json_value json = open_document(&golden, s->goldens, name, ".json");
-        check_rows(model, json, name);
-        check_result(context, s, json, name, &w);
-        close_document(&golden);
-        count++;
+    golden_find(&list, test_path(folder, s->goldens));
+    for (size_t at = 0; at < list.count; at++) {
+        golden_document golden;
+        laya_json_value json = golden_open(&golden, folder, list.names[at]);
+        if (check_rows(model, json, list.names[at]) <= longest) check_result(context, s, json, list.names[at], &w);
+        golden_close(&golden);
     }
     print_message(
         "%s, %s: %zu cases, %zu rows; largest difference of logits %.3g, of action logits %.3g (relative)\n",
-        s->model, precision == LAYA_PRECISION_DOUBLE ? "float64" : "float32", count, w.rows, w.logits, w.actions);
-    assert_int_equal(count, s == &demo ? 40 : 24);
-    close_document(&index);
+        s->model, precision == LAYA_PRECISION_DOUBLE ? "float64" : "float32", list.count, w.rows, w.logits,
+        w.actions);
+    assert_int_equal(list.count, s == &demo ? 40 : 24);
     laya_context_close(context);
     laya_model_close(model);
 }

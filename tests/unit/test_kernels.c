@@ -3,12 +3,7 @@
  * Every table of kernels that runs here against plain loops in float64: random shapes, every tail, guard bands around
  * what is written, NaN in everything that must not be read, and the same bits whatever the size of the tile.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "support.h"
 
 #include "base/half.h"
 #include "kernels/kernels.h"
@@ -63,15 +58,6 @@ static void check_guarded(guarded *g)
         assert_true(g->data[g->count + i] == GUARD_VALUE);
     }
     free(g->all);
-}
-
-static const laya_kernels *next_table(size_t *index)
-{
-    const laya_kernels *kernels;
-    while ((kernels = laya_kernels_at((*index)++)) != NULL) {
-        if ((kernels->cpu & laya_cpu_features(LAYA_CPU_ALL)) == kernels->cpu) return kernels;
-    }
-    return NULL;
 }
 
 /* ------------------------------------------------------------------ table */
@@ -144,7 +130,7 @@ static void test_pack_rows(void **unused)
     (void)unused;
     static const laya_dtype types[] = {LAYA_F16, LAYA_BF16, LAYA_F32};
     size_t index = 0;
-    for (const laya_kernels *kernels; (kernels = next_table(&index)) != NULL;) {
+    for (const laya_kernels *kernels; (kernels = test_next_kernels(&index)) != NULL;) {
         for (size_t t = 0; t < 3; t++) {
             for (size_t rows = 1; rows <= kernels->nr; rows++) {
                 for (size_t depth = 1; depth < 20; depth++) {
@@ -161,7 +147,7 @@ static void test_every_half(void **unused)
 {
     (void)unused;
     size_t index = 0;
-    for (const laya_kernels *kernels; (kernels = next_table(&index)) != NULL;) {
+    for (const laya_kernels *kernels; (kernels = test_next_kernels(&index)) != NULL;) {
         for (uint32_t first = 0; first < 65536; first += 256) {
             unsigned char data[512];
             float panel[256 * LAYA_KERNEL_MAX_NR];
@@ -189,7 +175,7 @@ static void test_pack_floats_and_cols(void **unused)
 {
     (void)unused;
     size_t index = 0;
-    for (const laya_kernels *kernels; (kernels = next_table(&index)) != NULL;) {
+    for (const laya_kernels *kernels; (kernels = test_next_kernels(&index)) != NULL;) {
         size_t nr = kernels->nr;
         for (int round = 0; round < 200; round++) {
             size_t used = 1 + random_below(nr), depth = 1 + random_below(round < 100 ? 20 : 300);
@@ -270,7 +256,7 @@ static void test_tile(void **unused)
 {
     (void)unused;
     size_t index = 0;
-    for (const laya_kernels *kernels; (kernels = next_table(&index)) != NULL;) {
+    for (const laya_kernels *kernels; (kernels = test_next_kernels(&index)) != NULL;) {
         for (size_t depth = 1; depth <= 20; depth++) {
             check_tile(kernels, depth, false);
             check_tile(kernels, depth, true);
@@ -310,7 +296,7 @@ static void test_softmax(void **unused)
 {
     (void)unused;
     size_t index = 0;
-    for (const laya_kernels *kernels; (kernels = next_table(&index)) != NULL;) {
+    for (const laya_kernels *kernels; (kernels = test_next_kernels(&index)) != NULL;) {
         for (size_t count = 1; count <= 40; count++) {
             check_softmax(kernels, count, 0.125f, 8);
             check_softmax(kernels, count, 1.0f, 60);
@@ -334,7 +320,7 @@ static void test_gelu(void **unused)
     (void)unused;
     enum { BATCH = 173 };
     size_t index = 0;
-    for (const laya_kernels *kernels; (kernels = next_table(&index)) != NULL;) {
+    for (const laya_kernels *kernels; (kernels = test_next_kernels(&index)) != NULL;) {
         double worst = 0;
         float in[BATCH], gate[BATCH], plain[BATCH];
         uint32_t bits = 0;
@@ -370,7 +356,7 @@ static void test_gelu_place(void **unused)
 {
     (void)unused;
     size_t index = 0;
-    for (const laya_kernels *kernels; (kernels = next_table(&index)) != NULL;) {
+    for (const laya_kernels *kernels; (kernels = test_next_kernels(&index)) != NULL;) {
         float in[64], all[64], part[64];
         for (size_t i = 0; i < 64; i++) in[i] = random_float() * 6;
         kernels->gelu(in, NULL, all, 64);

@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The safetensors reader: good files, and one error per rule of the format. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "support.h"
 
 #include "model/safetensors.h"
 
@@ -33,7 +28,7 @@ static void expect_error(const char *header, size_t bytes, laya_status status, c
     laya_safetensors tensors;
     laya_error error = {LAYA_OK, ""};
     laya_status got = laya_safetensors_read(&tensors, file, size, NULL, &error);
-    if (got != status || error.status != status || !strstr(error.message, text)) {
+    if (got != status || error.status != status || !test_contains(error.message, text)) {
         fail_msg("header %.200s\nexpected %s with \"%s\", got %s: %s", header, laya_status_name(status), text,
                  laya_status_name(got), error.message);
     }
@@ -120,7 +115,7 @@ static void test_header_size(void **unused)
     for (int i = 1; i < 8; i++) file[i] = 0;
     file[0] = 25; /* one more than there is */
     assert_int_equal(laya_safetensors_read(&tensors, file, 32, NULL, &error), LAYA_ERROR_FORMAT);
-    assert_non_null(strstr(error.message, "truncated"));
+    assert_contains(error.message, "truncated");
 }
 
 static void test_bad_headers(void **unused)
@@ -251,37 +246,23 @@ static void test_damage(void **unused)
     free(file);
 }
 
-static void *refuse(void *user, size_t size)
-{
-    size_t *left = user;
-    if (*left == 0) return NULL;
-    --*left;
-    return malloc(size);
-}
-
-static void release(void *user, void *block)
-{
-    (void)user;
-    free(block);
-}
-
 static void test_failing_allocations(void **unused)
 {
     (void)unused;
     size_t size;
     unsigned char *file = make_file("{\"a\":" F16_6 "}", 12, &size);
     laya_status status = LAYA_ERROR_MEMORY;
-    for (size_t allowed = 0; status != LAYA_OK; allowed++) {
-        assert_true(allowed < 20);
-        size_t left = allowed;
-        laya_allocator hooks = {&left, refuse, release};
+    test_memory memory;
+    test_memory_init(&memory);
+    for (size_t fail_at = 1; status != LAYA_OK; fail_at++) {
+        assert_true(fail_at <= 20);
+        test_memory_arm(&memory, fail_at);
         laya_safetensors tensors;
         laya_error error;
-        status = laya_safetensors_read(&tensors, file, size, &hooks, &error);
-        if (status == LAYA_OK)
-            laya_safetensors_close(&tensors);
-        else
-            assert_int_equal(status, LAYA_ERROR_MEMORY);
+        status = laya_safetensors_read(&tensors, file, size, &memory.hooks, &error);
+        assert_int_equal(status, memory.failed ? LAYA_ERROR_MEMORY : LAYA_OK);
+        if (status == LAYA_OK) laya_safetensors_close(&tensors);
+        assert_int_equal(memory.live, 0);
     }
     free(file);
 }

@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The pool: every index once, workers apart, many short regions, pauses long enough to sleep. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "support.h"
 
 #include "base/threads.h"
 
@@ -23,6 +18,14 @@ typedef struct tally {
     unsigned threads;
     atomic_uint wrong;
 } tally;
+
+static tally *make_tally(unsigned threads)
+{
+    tally *t = calloc(1, sizeof *t);
+    assert_non_null(t);
+    t->threads = threads;
+    return t;
+}
 
 static void count_run(void *argument, size_t index, unsigned worker)
 {
@@ -60,9 +63,7 @@ static void test_every_index_once(void **unused)
     for (size_t t = 0; t < sizeof threads / sizeof *threads; t++) {
         laya_pool *pool = open_pool(threads[t]);
         for (size_t c = 0; c < sizeof counts / sizeof *counts; c++) {
-            tally *state = calloc(1, sizeof *state);
-            assert_non_null(state);
-            state->threads = threads[t];
+            tally *state = make_tally(threads[t]);
             laya_pool_run(pool, counts[c], count_run, state);
             for (size_t i = 0; i < MOST; i++) assert_int_equal(state->runs[i], i < counts[c] ? 1 : 0);
             assert_int_equal(atomic_load(&state->wrong), 0);
@@ -76,9 +77,7 @@ static void test_many_regions(void **unused)
 {
     (void)unused;
     laya_pool *pool = open_pool(4);
-    tally *state = calloc(1, sizeof *state);
-    assert_non_null(state);
-    state->threads = 4;
+    tally *state = make_tally(4);
     size_t expected = 0;
     for (size_t region = 0; region < 3000; region++) {
         size_t count = 1 + region % 9;
@@ -97,9 +96,7 @@ static void test_after_sleep(void **unused)
 {
     (void)unused;
     laya_pool *pool = open_pool(3);
-    tally *state = calloc(1, sizeof *state);
-    assert_non_null(state);
-    state->threads = 3;
+    tally *state = make_tally(3);
     for (unsigned round = 1; round <= 20; round++) {
         pause_for(round % 4 * 700); /* from no rest to well beyond the spin */
         laya_pool_run(pool, 100, count_run, state);
@@ -142,30 +139,18 @@ static void test_open_and_close(void **unused)
     assert_true(laya_online_cpus() >= 1);
 }
 
-static void *refuse(void *user, size_t size)
-{
-    size_t *left = user;
-    if (*left == 0) return NULL;
-    --*left;
-    return malloc(size);
-}
-
-static void release(void *user, void *block)
-{
-    (void)user;
-    free(block);
-}
-
 static void test_failing_allocations(void **unused)
 {
     (void)unused;
     laya_error error;
     laya_pool *pool;
-    for (size_t allowed = 0; allowed < 2; allowed++) {
-        size_t left = allowed;
-        laya_allocator hooks = {&left, refuse, release};
-        assert_int_equal(laya_pool_open(2, &hooks, &pool, &error), LAYA_ERROR_MEMORY);
+    test_memory memory;
+    test_memory_init(&memory);
+    for (size_t fail_at = 1; fail_at <= 2; fail_at++) {
+        test_memory_arm(&memory, fail_at);
+        assert_int_equal(laya_pool_open(2, &memory.hooks, &pool, &error), LAYA_ERROR_MEMORY);
         assert_null(pool);
+        assert_int_equal(memory.live, 0);
     }
 }
 

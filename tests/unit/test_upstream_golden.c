@@ -7,13 +7,7 @@
  * laya-tiny-random from our own PyTorch implementation. Token ids need the tokenizers: test_golden has them for our
  * checkpoints, laya-upstream-rows for upstream's (docs/TESTING.md).
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
+#include "support.h"
 
 #include "base/number.h"
 #include "golden_files.h"
@@ -22,19 +16,8 @@
 #include "predict/result_json.h"
 #include "text/question.h"
 
-/* A folder of the source tree, in memory that the next call but one takes. */
-static const char *folder_of(const char *name)
-{
-    static char path[2][GOLDEN_PATH_SIZE];
-    static unsigned turn;
-    const char *root = getenv("LAYA_SOURCE_DIR");
-    turn = 1 - turn;
-    snprintf(path[turn], sizeof path[turn], "%s/%s", root ? root : LAYA_SOURCE_DIR, name);
-    return path[turn];
-}
-
 typedef struct checkpoint {
-    const char *folder;
+    char folder[TEST_PATH_SIZE];
     laya_calibration calibration;
     const char *mask; /* text that the prompt replaces by a space */
     uint32_t sep;     /* id; 0 in sets whose usage is not derived here */
@@ -134,10 +117,9 @@ static double *numbers_of(laya_arena *arena, laya_json_value list, bool all_digi
     *count = laya_json_size(list);
     double *values = laya_arena_alloc(arena, *count, sizeof *values);
     assert_non_null(values);
-    size_t at = 0;
-    for (laya_json_iterator it = laya_json_first(list); laya_json_present(it.value); laya_json_next(&it), at++) {
-        double value;
-        assert_true(laya_json_to_double(it.value, &value));
+    assert_int_equal(golden_doubles(list, values, *count), *count);
+    for (size_t at = 0; at < *count; at++) {
+        double value = values[at];
         values[at] = (double)(float)value;
         if (all_digits) assert_true(values[at] == value);
     }
@@ -167,10 +149,9 @@ static void compute(checkpoint *set, const laya_query *query, laya_json_value ro
 static uint32_t *ids_of(laya_arena *arena, laya_json_value list, uint32_t *count)
 {
     *count = (uint32_t)laya_json_size(list);
-    uint32_t *ids = laya_arena_alloc(arena, *count, sizeof *ids), *at = ids;
+    uint32_t *ids = laya_arena_alloc(arena, *count, sizeof *ids);
     assert_non_null(ids);
-    for (laya_json_iterator it = laya_json_first(list); laya_json_present(it.value); laya_json_next(&it))
-        assert_true(laya_json_to_uint32(it.value, at++));
+    assert_int_equal(golden_uints(list, ids, *count), *count);
     return ids;
 }
 
@@ -334,9 +315,9 @@ static void check_temperatures(const laya_calibration *calibration, laya_json_va
 
 static void check_upstream(const char *folder, const char *mask, size_t cases)
 {
-    checkpoint set = {.folder = folder, .mask = mask};
+    checkpoint set = {.mask = mask};
     golden_document document;
-    laya_json_value meta = golden_open(&document, folder, "meta");
+    laya_json_value meta = golden_open(&document, test_path(set.folder, folder), "meta");
     set.sep = golden_uint(laya_json_get(meta, "special_tokens"), "sep_id");
     assert_true(laya_json_equals(laya_json_get(laya_json_get(meta, "special_tokens"), "mask_token"), mask));
     read_calibration(&set, laya_json_get(meta, "config"));
@@ -348,13 +329,13 @@ static void check_upstream(const char *folder, const char *mask, size_t cases)
 static void upstream_multilingual(void **state)
 {
     (void)state;
-    check_upstream(folder_of("tests/golden/upstream/multilingual"), "<mask>", 16);
+    check_upstream("tests/golden/upstream/multilingual", "<mask>", 16);
 }
 
 static void upstream_typed_decisions(void **state)
 {
     (void)state;
-    check_upstream(folder_of("tests/golden/upstream/typed-decisions"), "[MASK]", 14);
+    check_upstream("tests/golden/upstream/typed-decisions", "[MASK]", 14);
 }
 
 /* The published English checkpoint has no cases, only its configuration. */
@@ -363,7 +344,7 @@ static void upstream_english_temperatures(void **state)
     (void)state;
     checkpoint set = {0};
     golden_document document;
-    laya_json_value meta = golden_open(&document, folder_of("tests/golden/upstream/english"), "meta");
+    laya_json_value meta = golden_open(&document, test_path(set.folder, "tests/golden/upstream/english"), "meta");
     read_calibration(&set, laya_json_get(meta, "config"));
     check_temperatures(&set.calibration, meta);
     laya_calibration_close(&set.calibration);
@@ -374,8 +355,10 @@ static void upstream_english_temperatures(void **state)
 static void upstream_repr(void **state)
 {
     (void)state;
+    char path[TEST_PATH_SIZE];
     golden_document document;
-    laya_json_value list = golden_open(&document, folder_of("tests/golden/upstream/multilingual"), "repr_probe");
+    laya_json_value list = golden_open(&document, test_path(path, "tests/golden/upstream/multilingual"),
+                                       "repr_probe");
     assert_int_equal(laya_json_size(list), 40);
     for (laya_json_iterator it = laya_json_first(list); laya_json_present(it.value); laya_json_next(&it)) {
         char bits_text[17] = "", text[LAYA_NUMBER_SIZE];
@@ -396,23 +379,24 @@ static void upstream_repr(void **state)
 
 static void check_own(const char *folder, const char *checkpoint_folder, const char *mask, size_t cases)
 {
-    checkpoint set = {.folder = folder, .mask = mask};
+    checkpoint set = {.mask = mask};
     golden_document document;
-    read_calibration(&set, golden_open(&document, checkpoint_folder, "rl_agent_config"));
+    read_calibration(&set, golden_open(&document, test_path(set.folder, checkpoint_folder), "rl_agent_config"));
     golden_close(&document);
+    test_path(set.folder, folder);
     check_all(&set, cases);
 }
 
 static void demo(void **state)
 {
     (void)state;
-    check_own(folder_of("tests/golden/laya-demo"), folder_of("models/laya-demo"), "<mask>", 40);
+    check_own("tests/golden/laya-demo", TEST_DEMO, "<mask>", 40);
 }
 
 static void tiny(void **state)
 {
     (void)state;
-    check_own(folder_of("tests/golden/laya-tiny-random"), folder_of("tests/data/laya-tiny-random"), "[MASK]", 24);
+    check_own("tests/golden/laya-tiny-random", TEST_TINY, "[MASK]", 24);
 }
 
 int main(void)

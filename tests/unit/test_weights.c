@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Binding tensors to the model: a complete file, and the four load checks with their texts. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "support.h"
 
 #include "model/weights.h"
 
@@ -241,37 +236,25 @@ static void test_unexpected(void **unused)
            "Model architecture mismatch: 1 unexpected tensors (e.g. ['encoder.layers.2.attn.Wo.weight'])");
 }
 
-static void *refuse(void *user, size_t size)
-{
-    size_t *left = user;
-    if (*left == 0) return NULL;
-    --*left;
-    return malloc(size);
-}
-
-static void release(void *user, void *block)
-{
-    (void)user;
-    free(block);
-}
-
 static void test_failing_allocations(void **unused)
 {
     (void)unused;
     for (int broken = 0; broken < 2; broken++) {
         file *f = make_file();
         if (broken) drop(f, "temperature");
-        for (size_t allowed = 0; allowed < 6; allowed++) {
-            size_t left = allowed;
-            laya_allocator hooks = {&left, refuse, release};
+        test_memory memory;
+        test_memory_init(&memory);
+        for (size_t fail_at = 1; fail_at <= 6; fail_at++) {
             laya_weights weights;
             laya_error error;
-            laya_status status = laya_weights_bind(&weights, &f->tensors, &config, &hooks, &error);
+            test_memory_arm(&memory, fail_at);
+            laya_status status = laya_weights_bind(&weights, &f->tensors, &config, &memory.hooks, &error);
             laya_status wanted = broken ? LAYA_ERROR_FORMAT : LAYA_OK;
-            assert_true(status == LAYA_ERROR_MEMORY || status == wanted);
-            if (allowed < 3) assert_int_equal(status, LAYA_ERROR_MEMORY);
-            if (allowed == 5) assert_int_equal(status, wanted);
+            assert_int_equal(status, memory.failed ? LAYA_ERROR_MEMORY : wanted);
+            if (fail_at <= 3) assert_true(memory.failed);
+            if (fail_at == 6) assert_false(memory.failed);
             laya_weights_close(&weights);
+            assert_int_equal(memory.live, 0);
         }
         free(f);
     }
