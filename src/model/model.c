@@ -108,11 +108,22 @@ static laya_json_value special_text(laya_json_value config, const char *key)
     return laya_json_typeof(value) == LAYA_JSON_OBJECT ? laya_json_get(value, "content") : value;
 }
 
-static laya_status find_special(const laya_model *model, laya_json_value config, const char *key, uint32_t *id,
-                                laya_error *error)
+/*
+ * The id of a special token. `other` (or NULL) is the key that means the same token in tokenizers of Gemma's family; it
+ * is used, with a warning, where `key` itself is absent.
+ */
+static laya_status find_special(const laya_model *model, laya_json_value config, const char *key, const char *other,
+                                uint32_t *id, laya_error *error)
 {
     size_t size;
     laya_json_value value = special_text(config, key);
+    if (other && laya_json_typeof(value) == LAYA_JSON_NULL &&
+        laya_json_typeof(special_text(config, other)) != LAYA_JSON_NULL) {
+        char message[160];
+        snprintf(message, sizeof message, TOKENIZER_CONFIG " has no %s; using its %s", key, other);
+        laya_model_log(model, LAYA_LOG_WARNING, message);
+        value = special_text(config, other);
+    }
     const char *text = laya_json_text(value, &size);
     if (laya_json_typeof(value) != LAYA_JSON_STRING || size == 0)
         return laya_fail(error, LAYA_ERROR_FORMAT, "%s: expected the text of a token, found %s", key,
@@ -126,10 +137,10 @@ static laya_status find_special(const laya_model *model, laya_json_value config,
 static laya_status read_specials(laya_model *model, laya_json_value config, laya_error *error)
 {
     laya_specials *specials = &model->specials;
-    LAYA_TRY(find_special(model, config, "cls_token", &specials->cls, error));
-    LAYA_TRY(find_special(model, config, "sep_token", &specials->sep, error));
-    LAYA_TRY(find_special(model, config, "mask_token", &specials->mask, error));
-    LAYA_TRY(find_special(model, config, "pad_token", &specials->pad, error));
+    LAYA_TRY(find_special(model, config, "cls_token", "bos_token", &specials->cls, error));
+    LAYA_TRY(find_special(model, config, "sep_token", "eos_token", &specials->sep, error));
+    LAYA_TRY(find_special(model, config, "mask_token", NULL, &specials->mask, error));
+    LAYA_TRY(find_special(model, config, "pad_token", NULL, &specials->pad, error));
     size_t size;
     const char *text = laya_json_text(special_text(config, "mask_token"), &size);
     model->mask_text = laya_alloc(&model->allocator, size + 1, 1);

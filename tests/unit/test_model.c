@@ -144,8 +144,8 @@ static void configuration_fields(void **state)
         {"tokenizer/tokenizer.json", "\"BPE\"", "\"Unigram\"", LAYA_ERROR_UNSUPPORTED, "Unigram"},
         {"tokenizer/tokenizer_config.json", "\"mask_token\": \"<mask>\"", "\"mask_token\": \"[NONE]\"",
          LAYA_ERROR_FORMAT, "mask_token: the tokenizer has no token '[NONE]'"},
-        {"tokenizer/tokenizer_config.json", "\"cls_token\"", "\"cls\"", LAYA_ERROR_FORMAT,
-         "cls_token: expected the text of a token, found NoneType"},
+        {"tokenizer/tokenizer_config.json", "\"pad_token\"", "\"pad\"", LAYA_ERROR_FORMAT,
+         "pad_token: expected the text of a token, found NoneType"},
         {"tokenizer/tokenizer_config.json", "\"pad_token\": \"<pad>\"", "\"pad_token\": 0", LAYA_ERROR_FORMAT,
          "pad_token: expected the text of a token, found int"},
     };
@@ -268,6 +268,37 @@ static void one_warning(void **state)
     assert_int_equal(laya_model_open(test_path(path, TEST_DEMO), &options, &model, NULL), LAYA_OK);
     assert_int_equal(lines.count, 0);
     laya_model_close(model);
+}
+
+/* Gemma's family: bos and eos do the work of cls and sep; the substitution is said. */
+static void bos_and_eos_where_cls_and_sep_are_missing(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *from, *to, *warning;
+    } cases[] = {
+        {"\"cls_token\"", "\"x\"", "tokenizer/tokenizer_config.json has no cls_token; using its bos_token"},
+        {"\"sep_token\"", "\"x\"", "tokenizer/tokenizer_config.json has no sep_token; using its eos_token"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char *directory = test_make_checkpoint(), *json;
+        log_lines lines = {0};
+        laya_model *model;
+        laya_model_options options;
+        laya_model_options_init(&options);
+        options.logger = (laya_logger){&lines, keep_line};
+        test_edit_file(directory, "tokenizer/tokenizer_config.json", cases[i].from, cases[i].to);
+        assert_int_equal(laya_model_open(directory, &options, &model, NULL), LAYA_OK);
+        assert_int_equal(lines.count, 1);
+        assert_int_equal(lines.level, LAYA_LOG_WARNING);
+        assert_string_equal(lines.text, cases[i].warning);
+        assert_int_equal(laya_model_describe(model, 0, &json, NULL), LAYA_OK);
+        assert_contains(json, "\"cls\": {\n      \"id\": 2,");
+        assert_contains(json, "\"sep\": {\n      \"id\": 1,");
+        laya_model_release(model, json);
+        laya_model_close(model);
+        test_remove_checkpoint(directory);
+    }
 }
 
 static void language_temperatures(void **state)
@@ -398,6 +429,7 @@ int main(void)
         cmocka_unit_test(files_that_do_not_belong_together),
         cmocka_unit_test(damaged_weights),
         cmocka_unit_test(one_warning),
+        cmocka_unit_test(bos_and_eos_where_cls_and_sep_are_missing),
         cmocka_unit_test(language_temperatures),
         cmocka_unit_test(facts),
         cmocka_unit_test(hashes_of_a_vanished_file),
