@@ -63,7 +63,7 @@ static void check_text(laya_json_value expected, laya_span got, const char *wher
 /* Returns how many there are. */
 static size_t check_ids(laya_json_value expected, const uint32_t *ids, size_t count, const char *where)
 {
-    uint32_t wanted[MAX_TOKENS];
+    uint32_t wanted[MAX_TOKENS] = {0};
     size_t size = golden_uints(expected, wanted, MAX_TOKENS);
     if (size != count) fail_msg("%s: expected %zu entries, got %zu", where, size, count);
     for (size_t at = 0; at < count; at++) {
