@@ -19,7 +19,8 @@
 
 #include <stdbool.h>
 
-#define LAYA_JSON_MAX_DEPTH 512 /* containers inside each other */
+#define LAYA_JSON_MAX_DEPTH 512         /* containers inside each other */
+#define LAYA_JSON_MAX_NODES 0x1FFFFFFFu /* values and keys of a document; also the mask of a node's `end` */
 
 typedef enum laya_json_type {
     LAYA_JSON_NULL,
@@ -32,11 +33,12 @@ typedef enum laya_json_type {
     LAYA_JSON_OBJECT   /* count members */
 } laya_json_type;
 
+/* Sixteen bytes: a tokenizer's file has millions of these. */
 typedef struct laya_json_node {
-    const char *text; /* strings and numbers; not NUL-terminated */
-    uint32_t size;    /* bytes of text, or number of elements or members */
-    uint32_t end;     /* index just past this node's subtree */
-    laya_json_type type;
+    const char *text;  /* strings and numbers; not NUL-terminated */
+    uint32_t size;     /* bytes of text, or number of elements or members */
+    unsigned end : 29; /* index just past this node's subtree */
+    unsigned type : 3; /* laya_json_type */
 } laya_json_node;
 
 typedef struct laya_json {
@@ -53,7 +55,7 @@ typedef struct laya_json_value {
 } laya_json_value;
 
 /*
- * Parse a whole text (below 4 GiB). The text must outlive the document: strings without escapes point into it.
+ * Parse a whole text (below 4 GiB, at most LAYA_JSON_MAX_NODES values). The text must outlive the document: strings without escapes point into it.
  * Errors: INPUT with line, column and what was expected; invalid UTF-8, lone surrogates and nesting
  * beyond LAYA_JSON_MAX_DEPTH are errors too. MEMORY.
  */

@@ -52,6 +52,11 @@ static void skip_space(parser *p)
             if (eight != UINT64_C(0x2020202020202020)) break;
             at += sizeof eight;
         }
+        uint32_t four;
+        if (p->size - at >= sizeof four) {
+            memcpy(&four, p->text + at, sizeof four);
+            if (four == UINT32_C(0x20202020)) at += sizeof four;
+        }
     }
     p->at = at;
 }
@@ -59,7 +64,7 @@ static void skip_space(parser *p)
 static laya_json_node *push(parser *p, laya_json_type type)
 {
     laya_json_node *node = &p->doc->nodes[p->doc->count++];
-    *node = (laya_json_node){.type = type, .end = p->doc->count};
+    *node = (laya_json_node){.type = type & 7u, .end = p->doc->count & LAYA_JSON_MAX_NODES};
     return node;
 }
 
@@ -351,7 +356,7 @@ static uint32_t move_nodes(const laya_json_node *source, uint32_t from, uint32_t
 {
     for (uint32_t i = from; i < end; i++) {
         target[to] = source[i];
-        target[to].end = source[i].end - from + (to - (i - from));
+        target[to].end = (source[i].end - from + (to - (i - from))) & LAYA_JSON_MAX_NODES;
         to++;
     }
     return to;
@@ -385,7 +390,7 @@ static laya_status drop_duplicates(parser *p, uint32_t object)
     }
     /* Node numbers inside `old` are relative to the object; so are the `end` fields after the shift. */
     memcpy(old, nodes + object, (end - object) * sizeof *old);
-    for (uint32_t i = 0; i < end - object; i++) old[i].end -= object;
+    for (uint32_t i = 0; i < end - object; i++) old[i].end = (old[i].end - object) & LAYA_JSON_MAX_NODES;
     uint32_t to = object + 1, kept = 0, index = 0;
     for (uint32_t key = 1; key < end - object; key = old[key + 1].end, index++) {
         if (!value_of[index]) continue;
@@ -423,7 +428,7 @@ static laya_status close_container(parser *p)
         LAYA_TRY(surely_distinct(p, container, &distinct));
         if (!distinct) LAYA_TRY(drop_duplicates(p, container));
     }
-    p->doc->nodes[container].end = p->doc->count;
+    p->doc->nodes[container].end = p->doc->count & LAYA_JSON_MAX_NODES;
     return LAYA_OK;
 }
 
@@ -509,6 +514,8 @@ laya_status laya_json_parse(laya_json *doc, const char *text, size_t size, const
     if (size >= UINT32_MAX) return laya_fail(error, LAYA_ERROR_INPUT, "a JSON text must be shorter than 4 GiB");
     parser p = {.doc = doc, .text = (const unsigned char *)text, .size = size, .error = error};
     size_t nodes = bound_nodes(p.text, size);
+    if (nodes > LAYA_JSON_MAX_NODES)
+        return laya_fail(error, LAYA_ERROR_INPUT, "a JSON text must have fewer than %u values", LAYA_JSON_MAX_NODES);
     doc->nodes = laya_alloc(&doc->allocator, nodes, sizeof *doc->nodes);
     if (!doc->nodes) return laya_fail_memory(error, nodes * sizeof *doc->nodes);
     laya_status status = parse(&p);
@@ -543,7 +550,7 @@ bool laya_json_present(laya_json_value value)
 
 laya_json_type laya_json_typeof(laya_json_value value)
 {
-    return value.doc ? node_of(value)->type : LAYA_JSON_NULL;
+    return value.doc ? (laya_json_type)node_of(value)->type : LAYA_JSON_NULL;
 }
 
 const char *laya_json_type_name(laya_json_value value)

@@ -56,11 +56,11 @@ uint32_t laya_vocab_slot_of(const laya_vocab *vocab, uint64_t key, size_t size)
     return (uint32_t)mix(key + (uint64_t)size) & vocab->mask;
 }
 
-/* The smallest power of two that is at least twice `count`, and at least 16. */
+/* The smallest power of two that is at least one and a half times `count`, and at least 16. */
 static size_t table_size(uint32_t count)
 {
     size_t size = 16;
-    while (size < (size_t)count * 2) size *= 2;
+    while (size < (size_t)count + count / 2) size *= 2;
     return size;
 }
 
