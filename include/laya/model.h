@@ -72,7 +72,8 @@ typedef struct laya_model_info {
 LAYA_API void laya_model_get_info(const laya_model *model, laya_model_info *info);
 
 /*
- * The same facts as a JSON object, with tensors by type, temperatures in use, special tokens and layer kinds.
+ * The same facts as a JSON object, with tensors by type, temperatures in use, special tokens and layer kinds. A
+ * directory name that is not UTF-8 is given as null.
  *
  * hashes  non-zero: also the SHA-256 of each file, which reads all of them
  * json    receives a NUL-terminated text; release it with laya_model_release

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Every block comes back, whatever the outcome. The model is closed here. */
 static laya_status open_and_close(const char *directory, const char *languages, laya_error *error)
@@ -402,6 +403,31 @@ static void facts(void **state)
 }
 
 /* A file that vanished after the model was opened is an error of describe, nothing else. */
+/* The description stays JSON whatever bytes the path has. */
+static void a_path_that_is_not_text(void **state)
+{
+    (void)state;
+    char path[TEST_PATH_SIZE], link[TEST_PATH_SIZE], *json, *directory = test_make_checkpoint();
+    laya_model *model;
+    laya_json doc;
+    snprintf(link, sizeof link, "%s/\xff", directory);
+    if (symlink(test_path(path, TEST_DEMO), link) != 0) {
+        test_remove_checkpoint(directory);
+        skip(); /* a file system that takes UTF-8 names only */
+    }
+    assert_int_equal(laya_model_open(link, NULL, &model, NULL), LAYA_OK);
+    assert_int_equal(laya_model_describe(model, 0, &json, NULL), LAYA_OK);
+    assert_int_equal(laya_json_parse(&doc, json, strlen(json), NULL, NULL), LAYA_OK);
+    laya_json_value named = laya_json_get(laya_json_root(&doc), "directory");
+    assert_true(laya_json_present(named));
+    assert_int_equal(laya_json_typeof(named), LAYA_JSON_NULL);
+    laya_json_close(&doc);
+    laya_model_release(model, json);
+    laya_model_close(model);
+    assert_int_equal(unlink(link), 0);
+    test_remove_checkpoint(directory);
+}
+
 static void hashes_of_a_vanished_file(void **state)
 {
     (void)state;
@@ -432,6 +458,7 @@ int main(void)
         cmocka_unit_test(bos_and_eos_where_cls_and_sep_are_missing),
         cmocka_unit_test(language_temperatures),
         cmocka_unit_test(facts),
+        cmocka_unit_test(a_path_that_is_not_text),
         cmocka_unit_test(hashes_of_a_vanished_file),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
