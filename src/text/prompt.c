@@ -120,8 +120,7 @@ laya_status laya_prompt_build(const laya_prompt *prompt, const laya_query *query
     /* blocks[s] is what follows the mask token of slot s */
     laya_tokens *blocks = laya_arena_alloc(prompt->arena, query->count, sizeof *blocks);
     uint32_t *markers = laya_arena_alloc(prompt->arena, query->count, sizeof *markers);
-    uint32_t *ids = laya_arena_alloc(prompt->arena, prompt->max_len, sizeof *ids);
-    if (!blocks || !markers || !ids) return laya_fail_memory(error, 0);
+    if (!blocks || !markers) return laya_fail_memory(error, 0);
     int64_t spent = 0;
     for (uint32_t slot = 0; slot < query->count; slot++) {
         uint32_t option = query->order ? query->order[slot] : slot;
@@ -143,6 +142,11 @@ laya_status laya_prompt_build(const laya_prompt *prompt, const laya_query *query
     }
     int64_t head_count = budget > 8 ? budget : 8;
     if (head_count > head.count) head_count = head.count;
+
+    int64_t longest = 1 + head_count + 1 + spent + 1 + (int64_t)state.count + 1;
+    if (longest > prompt->max_len) longest = prompt->max_len;
+    uint32_t *ids = laya_arena_alloc(prompt->arena, (size_t)longest, sizeof *ids);
+    if (!ids) return laya_fail_memory(error, (size_t)longest * sizeof *ids);
 
     append(prompt, ids, row, &specials->cls, 1);
     append(prompt, ids, row, head.ids, (uint32_t)head_count);

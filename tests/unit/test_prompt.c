@@ -456,6 +456,7 @@ static void bad_text_is_refused(void **state)
 static void every_failed_allocation_is_reported(void **state)
 {
     (void)state;
+    static const uint32_t long_state[100000]; /* a row of more than one chunk of the arena */
     size_t failures = 0;
     for (size_t fail_at = 1;; fail_at++) {
         test_memory memory;
@@ -465,7 +466,8 @@ static void every_failed_allocation_is_reported(void **state)
         laya_arena arena;
         laya_arena_init(&arena, &memory.hooks);
         b.prompt.arena = &arena;
-        b.prompt.max_len = 200000; /* rows of more than one chunk of the arena */
+        b.prompt.max_len = 200000;
+        b.state = (laya_tokens){long_state, sizeof long_state / sizeof *long_state};
         test_memory_arm(&memory, fail_at);
         laya_status status = build(&b, false);
         if (memory.failed) {
