@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* IEEE binary16 and bfloat16 to float32, exactly (branch-free, so that loops over it vectorise), and float32 to binary16. */
+/*
+ * IEEE binary16 and bfloat16 to float32, exactly (branch-free, so that loops over it vectorise), and float32 to
+ * binary16.
+ */
 #ifndef LAYA_BASE_HALF_H
 #define LAYA_BASE_HALF_H
 

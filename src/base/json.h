@@ -55,7 +55,8 @@ typedef struct laya_json_value {
 } laya_json_value;
 
 /*
- * Parse a whole text (below 4 GiB, at most LAYA_JSON_MAX_NODES values). The text must outlive the document: strings without escapes point into it.
+ * Parse a whole text (below 4 GiB, at most LAYA_JSON_MAX_NODES values). The text must outlive the document: strings
+ * without escapes point into it.
  * Errors: INPUT with line, column and what was expected; invalid UTF-8, lone surrogates and nesting
  * beyond LAYA_JSON_MAX_DEPTH are errors too. MEMORY.
  */
@@ -67,6 +68,8 @@ laya_json_value laya_json_root(const laya_json *doc);
 bool laya_json_present(laya_json_value value);
 /* The type; NULL for an absent value. */
 laya_json_type laya_json_typeof(laya_json_value value);
+/* Whether a value is null or absent. */
+bool laya_json_is_null(laya_json_value value);
 /* Python's name of the type: "str", "int", "float", "bool", "list", "dict", "NoneType". */
 const char *laya_json_type_name(laya_json_value value);
 /* Text of a string or number node. */
@@ -119,6 +122,7 @@ void laya_json_writer_init(laya_json_writer *writer, laya_buffer *out, bool pret
 void laya_json_begin(laya_json_writer *writer, char bracket); /* '{' or '[' */
 void laya_json_end(laya_json_writer *writer, char bracket);   /* '}' or ']' */
 void laya_json_key(laya_json_writer *writer, const char *key, size_t size);
+void laya_json_name(laya_json_writer *writer, const char *key); /* the same for a NUL-terminated key */
 void laya_json_put_string(laya_json_writer *writer, const char *text, size_t size);
 void laya_json_put_raw(laya_json_writer *writer, const char *text); /* a number, true, false or null */
 void laya_json_put_bool(laya_json_writer *writer, bool value);

@@ -553,6 +553,11 @@ laya_json_type laya_json_typeof(laya_json_value value)
     return value.doc ? (laya_json_type)node_of(value)->type : LAYA_JSON_NULL;
 }
 
+bool laya_json_is_null(laya_json_value value)
+{
+    return laya_json_typeof(value) == LAYA_JSON_NULL;
+}
+
 const char *laya_json_type_name(laya_json_value value)
 {
     switch (laya_json_typeof(value)) {

@@ -201,6 +201,11 @@ void laya_json_key(laya_json_writer *writer, const char *key, size_t size)
     writer->after_key = true;
 }
 
+void laya_json_name(laya_json_writer *writer, const char *key)
+{
+    laya_json_key(writer, key, strlen(key));
+}
+
 void laya_json_put_string(laya_json_writer *writer, const char *text, size_t size)
 {
     separate(writer);
@@ -240,18 +245,18 @@ void laya_json_put_round4(laya_json_writer *writer, double value)
 
 void laya_json_member_string(laya_json_writer *writer, const char *key, const char *text)
 {
-    laya_json_key(writer, key, strlen(key));
+    laya_json_name(writer, key);
     laya_json_put_string(writer, text, strlen(text));
 }
 
 void laya_json_member_uint(laya_json_writer *writer, const char *key, uint64_t value)
 {
-    laya_json_key(writer, key, strlen(key));
+    laya_json_name(writer, key);
     laya_json_put_uint(writer, value);
 }
 
 void laya_json_member_round4(laya_json_writer *writer, const char *key, double value)
 {
-    laya_json_key(writer, key, strlen(key));
+    laya_json_name(writer, key);
     laya_json_put_round4(writer, value);
 }

@@ -33,8 +33,6 @@
 #define GATE_OPEN UINT64_C(0x10000)
 #define GATE_REGION UINT64_C(0x20000)
 
-#define MAX_THREADS 1024u
-
 typedef struct worker {
     laya_pool *pool;
     pthread_t thread;
@@ -70,7 +68,7 @@ unsigned laya_online_cpus(void)
     }
 #endif
     long online = sysconf(_SC_NPROCESSORS_ONLN);
-    return online > 0 && online <= (long)MAX_THREADS ? (unsigned)online : online > 0 ? MAX_THREADS : 1;
+    return online > 0 && online <= (long)LAYA_MAX_THREADS ? (unsigned)online : online > 0 ? LAYA_MAX_THREADS : 1;
 }
 
 static double seconds(void)
@@ -184,8 +182,9 @@ unsigned laya_pool_threads(const laya_pool *pool)
 laya_status laya_pool_open(unsigned threads, const laya_allocator *allocator, laya_pool **out, laya_error *error)
 {
     *out = NULL;
-    if (threads < 1 || threads > MAX_THREADS) {
-        return laya_fail(error, LAYA_ERROR_ARGUMENT, "a pool takes 1 to %u threads, got %u", MAX_THREADS, threads);
+    if (threads < 1 || threads > LAYA_MAX_THREADS) {
+        return laya_fail(error, LAYA_ERROR_ARGUMENT, "a pool takes 1 to %u threads, got %u", LAYA_MAX_THREADS,
+                         threads);
     }
     laya_allocator hooks = laya_allocator_or_default(allocator);
     laya_pool *pool = laya_alloc_zero(&hooks, 1, sizeof *pool);

@@ -6,6 +6,8 @@
 #include "base/memory.h"
 #include "laya/base.h"
 
+#define LAYA_MAX_THREADS 1024u
+
 typedef struct laya_pool laya_pool;
 
 /* A task. `worker` is 0 .. threads - 1 and names the scratch memory that this call may use. */
@@ -14,7 +16,7 @@ typedef void (*laya_task)(void *argument, size_t index, unsigned worker);
 /* CPUs that this process may run on, at least 1. */
 unsigned laya_online_cpus(void);
 
-/* threads >= 1, the caller included. Errors: MEMORY, SYSTEM. */
+/* 1 <= threads <= LAYA_MAX_THREADS, the caller included. Errors: ARGUMENT, MEMORY, SYSTEM. */
 laya_status laya_pool_open(unsigned threads, const laya_allocator *allocator, laya_pool **out, laya_error *error);
 void laya_pool_close(laya_pool *pool);
 unsigned laya_pool_threads(const laya_pool *pool);

@@ -58,7 +58,8 @@ typedef struct laya_kernels {
     void (*softmax)(float *x, size_t count, float scale);
 
     /*
-     * out = GELU(in) * gate, or GELU(in) where gate is NULL; GELU with erf, absolute error below 1e-7. out may be in.
+     * out = GELU(in) * gate, or GELU(in) where gate is NULL; GELU with erf, error below 1e-7 of max(1, |GELU|). out
+     * may be in.
      */
     void (*gelu)(const float *in, const float *gate, float *out, size_t count);
 } laya_kernels;

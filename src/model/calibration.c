@@ -137,9 +137,9 @@ static laya_status read_base(laya_calibration *calibration, laya_json_value agen
     laya_json_value types = laya_json_get(agent, "temperature");
     laya_json_value buckets = laya_json_get(agent, "temperature_by_options");
     *base = (laya_temperatures){.by_type = {1, 1, 1}};
-    if (laya_json_typeof(types) != LAYA_JSON_NULL && !read_types(base, types, changes))
+    if (!laya_json_is_null(types) && !read_types(base, types, changes))
         return laya_fail(error, LAYA_ERROR_FORMAT, "temperature: expected a list of 3 numbers");
-    if (laya_json_typeof(buckets) == LAYA_JSON_NULL) return LAYA_OK;
+    if (laya_json_is_null(buckets)) return LAYA_OK;
     if (laya_json_typeof(buckets) != LAYA_JSON_OBJECT)
         return laya_fail(error, LAYA_ERROR_FORMAT,
                          "temperature_by_options must be an object of bucket -> float, got %s",
@@ -177,10 +177,10 @@ static laya_status read_language(laya_calibration *calibration, laya_language *l
     memcpy(out->by_type, calibration->base.by_type, sizeof out->by_type);
     laya_json_value types = laya_json_get(entry, "temperature");
     laya_json_value buckets = laya_json_get(entry, "temperature_by_options");
-    if (laya_json_typeof(types) != LAYA_JSON_NULL && !read_types(out, types, NULL))
+    if (!laya_json_is_null(types) && !read_types(out, types, NULL))
         return laya_fail(error, LAYA_ERROR_INPUT, "Language override '%.*s' temperature must be a list of 3 floats",
                          shown, text);
-    if (laya_json_typeof(buckets) != LAYA_JSON_NULL && laya_json_typeof(buckets) != LAYA_JSON_OBJECT)
+    if (!laya_json_is_null(buckets) && laya_json_typeof(buckets) != LAYA_JSON_OBJECT)
         return laya_fail(error, LAYA_ERROR_INPUT,
                          "Language override '%.*s' temperature_by_options must be a mapping, got %s", shown, text,
                          laya_json_type_name(buckets));
@@ -195,7 +195,7 @@ static laya_status read_language(laya_calibration *calibration, laya_language *l
 
 static laya_status read_languages(laya_calibration *calibration, laya_json_value overrides, laya_error *error)
 {
-    if (laya_json_typeof(overrides) == LAYA_JSON_NULL) return LAYA_OK;
+    if (laya_json_is_null(overrides)) return LAYA_OK;
     if (laya_json_typeof(overrides) != LAYA_JSON_OBJECT)
         return laya_fail(error, LAYA_ERROR_INPUT,
                          "lang_temperatures must be a mapping of language -> override, got %s",

@@ -33,9 +33,9 @@ typedef struct laya_calibration {
 
 /*
  * Read "temperature" and "temperature_by_options" of rl_agent_config.json and the language overrides
- * (absent: none). Every value is made usable: a bool, a non-number, NaN or an infinite value becomes 1.0, a numeric string
- * is a number, all else is clamped to [0.5, 5]. Entries of the checkpoint that changed are listed in `changes` as
- * "NAME=RAW -> VALUE, NAME=RAW -> VALUE". Errors: FORMAT (checkpoint), INPUT (overrides), MEMORY.
+ * (absent: none). Every value is made usable: a bool, a non-number, NaN or an infinite value becomes 1.0, a numeric
+ * string is a number, all else is clamped to [0.5, 5]. Entries of the checkpoint that changed are listed in `changes`
+ * as "NAME=RAW -> VALUE, NAME=RAW -> VALUE". Errors: FORMAT (checkpoint), INPUT (overrides), MEMORY.
  */
 laya_status laya_calibration_read(laya_calibration *calibration, laya_json_value agent, laya_json_value overrides,
                                   const laya_allocator *allocator, laya_buffer *changes, laya_error *error);

@@ -42,11 +42,6 @@ static void add_key(key_list *list, const char *key)
     list->text[list->used] = '\0';
 }
 
-static bool is_given(laya_json_value value)
-{
-    return laya_json_present(value) && laya_json_typeof(value) != LAYA_JSON_NULL;
-}
-
 /* ------------------------------------------------------------------ typed fields */
 
 static laya_status read_integer(laya_json_value object, const char *file, const char *key, uint32_t low,
@@ -107,7 +102,7 @@ static laya_status read_text(const laya_config *config, laya_json_value value, c
 static laya_status require_false(laya_json_value object, const char *key, laya_error *error)
 {
     laya_json_value value = laya_json_get(object, key);
-    if (!is_given(value) || laya_json_typeof(value) == LAYA_JSON_FALSE) return LAYA_OK;
+    if (laya_json_is_null(value) || laya_json_typeof(value) == LAYA_JSON_FALSE) return LAYA_OK;
     if (laya_json_typeof(value) == LAYA_JSON_TRUE) {
         return laya_fail(error, LAYA_ERROR_UNSUPPORTED, "%s: '%s' true is not supported", ENCODER, key);
     }
@@ -164,7 +159,7 @@ static laya_status read_rope(laya_json_value rope, const char *place, double *th
 static laya_status read_thetas(laya_config *config, laya_json_value encoder, laya_error *error)
 {
     laya_json_value scaling = laya_json_get(encoder, "rope_scaling");
-    if (is_given(scaling)) {
+    if (!laya_json_is_null(scaling)) {
         laya_json_value type = laya_json_get(scaling, "rope_type");
         if (!laya_json_present(type)) type = laya_json_get(scaling, "type");
         if (!laya_json_equals(type, "default")) {
@@ -172,7 +167,7 @@ static laya_status read_thetas(laya_config *config, laya_json_value encoder, lay
         }
     }
     laya_json_value rope = laya_json_get(encoder, "rope_parameters");
-    if (is_given(rope)) {
+    if (!laya_json_is_null(rope)) {
         laya_json_value full = laya_json_get(rope, "full_attention");
         laya_json_value sliding = laya_json_get(rope, "sliding_attention");
         if (laya_json_present(full) || laya_json_present(sliding)) {
@@ -212,12 +207,12 @@ static laya_status read_thetas(laya_config *config, laya_json_value encoder, lay
  */
 static laya_status read_window(laya_config *config, laya_json_value encoder, laya_error *error)
 {
-    bool local = is_given(laya_json_get(encoder, "local_attention"));
+    bool local = !laya_json_is_null(laya_json_get(encoder, "local_attention"));
     if (local) {
         LAYA_TRY(
             read_integer(encoder, ENCODER, "local_attention", 1, 2 * MAX_POSITIONS, &config->local_attention, error));
     }
-    if (is_given(laya_json_get(encoder, "sliding_window"))) {
+    if (!laya_json_is_null(laya_json_get(encoder, "sliding_window"))) {
         uint32_t side;
         LAYA_TRY(read_integer(encoder, ENCODER, "sliding_window", 1, MAX_POSITIONS, &side, error));
         if (local && side != config->local_attention / 2) {
@@ -237,12 +232,12 @@ static laya_status read_layer_kinds(laya_config *config, laya_json_value encoder
                                               sizeof *config->layer_is_global);
     if (!config->layer_is_global) return laya_fail_memory(error, config->encoder_layers);
     uint32_t every = 1;
-    bool by_rule = is_given(laya_json_get(encoder, "global_attn_every_n_layers"));
+    bool by_rule = !laya_json_is_null(laya_json_get(encoder, "global_attn_every_n_layers"));
     if (by_rule) {
         LAYA_TRY(read_integer(encoder, ENCODER, "global_attn_every_n_layers", 1, MAX_LAYERS, &every, error));
     }
     laya_json_value types = laya_json_get(encoder, "layer_types");
-    if (!is_given(types)) { /* then the rule is, see read_encoder */
+    if (laya_json_is_null(types)) { /* then the rule is, see read_encoder */
         for (uint32_t i = 0; i < config->encoder_layers; i++) config->layer_is_global[i] = i % every == 0;
         return LAYA_OK;
     }
@@ -281,11 +276,12 @@ static laya_status read_encoder(laya_config *config, laya_json_value encoder, la
     for (size_t i = 0; i < sizeof required / sizeof *required; i++) {
         if (!laya_json_present(laya_json_get(encoder, required[i]))) add_key(&missing, required[i]);
     }
-    if (!is_given(laya_json_get(encoder, "local_attention")) && !is_given(laya_json_get(encoder, "sliding_window"))) {
+    if (laya_json_is_null(laya_json_get(encoder, "local_attention")) &&
+        laya_json_is_null(laya_json_get(encoder, "sliding_window"))) {
         add_key(&missing, "local_attention");
     }
-    if (!is_given(laya_json_get(encoder, "global_attn_every_n_layers")) &&
-        !is_given(laya_json_get(encoder, "layer_types"))) {
+    if (laya_json_is_null(laya_json_get(encoder, "global_attn_every_n_layers")) &&
+        laya_json_is_null(laya_json_get(encoder, "layer_types"))) {
         add_key(&missing, "global_attn_every_n_layers");
     }
     if (missing.used) {
@@ -296,7 +292,7 @@ static laya_status read_encoder(laya_config *config, laya_json_value encoder, la
     for (size_t i = 0; i < sizeof off / sizeof *off; i++) LAYA_TRY(require_false(encoder, off[i], error));
     static const char *const unknown[] = {"quantization_config", "option_layout", "residual_adapters"};
     for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++) {
-        if (!is_given(laya_json_get(encoder, unknown[i]))) continue;
+        if (laya_json_is_null(laya_json_get(encoder, unknown[i]))) continue;
         return laya_fail(error, LAYA_ERROR_UNSUPPORTED, "%s: '%s' is not supported", ENCODER, unknown[i]);
     }
 
@@ -315,7 +311,7 @@ static laya_status read_encoder(laya_config *config, laya_json_value encoder, la
                          "%s: 'hidden_size' %lu must be a multiple of 2 * 'num_attention_heads' (%lu)", ENCODER,
                          (unsigned long)config->hidden_size, (unsigned long)config->attention_heads);
     }
-    if (is_given(laya_json_get(encoder, "head_dim"))) {
+    if (!laya_json_is_null(laya_json_get(encoder, "head_dim"))) {
         uint32_t size;
         LAYA_TRY(read_integer(encoder, ENCODER, "head_dim", 1, MAX_HIDDEN, &size, error));
         if (size != config->head_size) {
@@ -347,8 +343,8 @@ static laya_status read_agent(laya_config *config, laya_json_value agent, laya_e
                          missing.text);
     }
     laya_json_value layout = laya_json_get(agent, "option_layout");
-    if (is_given(layout)) LAYA_TRY(require_text(layout, AGENT, "option_layout", "sequential", error));
-    if (is_given(laya_json_get(agent, "residual_adapters"))) {
+    if (!laya_json_is_null(layout)) LAYA_TRY(require_text(layout, AGENT, "option_layout", "sequential", error));
+    if (!laya_json_is_null(laya_json_get(agent, "residual_adapters"))) {
         return laya_fail(error, LAYA_ERROR_UNSUPPORTED, "%s: 'residual_adapters' is not supported", AGENT);
     }
 

@@ -33,16 +33,18 @@ typedef struct laya_config {
 } laya_config;
 
 /*
- * Read both documents. The encoder's shape, epsilon, window, layer kinds and both rope thetas are required; the fields of
- * rl_agent_config.json have upstream's defaults, except encoder and head_layers. Integers must be written as integers.
+ * Read both documents. The encoder's shape, epsilon, window, layer kinds and both rope thetas are required; the
+ * fields of rl_agent_config.json have upstream's defaults, except encoder and head_layers. Integers must be written as
+ * integers.
  *
- * Rope: rope_parameters (per kind of layer, or flat) wins over global_rope_theta and local_rope_theta; a missing theta is
- * an error. Window: local_attention counts both sides; sliding_window is half of it, as transformers 5 writes it. Layer
- * kinds: layer_types, else every n-th layer. Two fields that say the same must agree.
+ * Rope: rope_parameters (per kind of layer, or flat) wins over global_rope_theta and local_rope_theta; a missing theta
+ * is an error. Window: local_attention counts both sides; sliding_window is half of it, as transformers 5 writes it.
+ * Layer kinds: layer_types, else every n-th layer. Two fields that say the same must agree.
  *
- * Refused by name: option_layout other than "sequential", residual_adapters, another model_type, activation or rope type,
- * rope scaling, biases or norm bias in the encoder, a quantization, kinds of layers that are not known. Other fields do
- * not change answers and are not looked at. Errors: FORMAT, UNSUPPORTED, MEMORY; messages name the file and the field.
+ * Refused by name: option_layout other than "sequential", residual_adapters, another model_type, activation or rope
+ * type, rope scaling, biases or norm bias in the encoder, a quantization, kinds of layers that are not known. Other
+ * fields do not change answers and are not looked at. Errors: FORMAT, UNSUPPORTED, MEMORY; messages name the file and
+ * the field.
  */
 laya_status laya_config_read(laya_config *config, laya_json_value encoder, laya_json_value agent,
                              const laya_allocator *allocator, laya_error *error);

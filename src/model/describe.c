@@ -7,14 +7,9 @@
 
 #include <string.h>
 
-static void key(laya_json_writer *w, const char *name)
-{
-    laya_json_key(w, name, strlen(name));
-}
-
 static void member_number(laya_json_writer *w, const char *name, double value)
 {
-    key(w, name);
+    laya_json_name(w, name);
     laya_json_put_repr(w, value);
 }
 
@@ -22,10 +17,10 @@ static void member_token(laya_json_writer *w, const laya_model *model, const cha
 {
     size_t size;
     const char *text = laya_tokenizer_token(model->tokenizer, id, &size);
-    key(w, name);
+    laya_json_name(w, name);
     laya_json_begin(w, '{');
     laya_json_member_uint(w, "id", id);
-    key(w, "text");
+    laya_json_name(w, "text");
     laya_json_put_string(w, text ? text : "", size);
     laya_json_end(w, '}');
 }
@@ -33,7 +28,7 @@ static void member_token(laya_json_writer *w, const laya_model *model, const cha
 static void write_shape(laya_json_writer *w, const laya_model *model)
 {
     const laya_config *config = &model->config;
-    key(w, "encoder_shape");
+    laya_json_name(w, "encoder_shape");
     laya_json_begin(w, '{');
     laya_json_member_uint(w, "layers", config->encoder_layers);
     laya_json_member_uint(w, "hidden_size", config->hidden_size);
@@ -46,7 +41,7 @@ static void write_shape(laya_json_writer *w, const laya_model *model)
     member_number(w, "norm_eps", config->norm_eps);
     member_number(w, "global_rope_theta", config->global_rope_theta);
     member_number(w, "local_rope_theta", config->local_rope_theta);
-    key(w, "layer_kinds");
+    laya_json_name(w, "layer_kinds");
     laya_json_begin(w, '[');
     for (uint32_t layer = 0; layer < config->encoder_layers; layer++) {
         const char *kind = config->layer_is_global[layer] ? "global" : "local";
@@ -54,7 +49,7 @@ static void write_shape(laya_json_writer *w, const laya_model *model)
     }
     laya_json_end(w, ']');
     laya_json_end(w, '}');
-    key(w, "head_shape");
+    laya_json_name(w, "head_shape");
     laya_json_begin(w, '{');
     laya_json_member_uint(w, "layers", config->head_layers);
     laya_json_member_uint(w, "attention_heads", config->head_heads);
@@ -64,7 +59,7 @@ static void write_shape(laya_json_writer *w, const laya_model *model)
 
 static void write_temperatures(laya_json_writer *w, const laya_temperatures *temperatures)
 {
-    key(w, "temperature");
+    laya_json_name(w, "temperature");
     laya_json_begin(w, '{');
     for (unsigned type = 0; type < 3; type++)
         member_number(w, laya_question_type_name((laya_question_type)type), temperatures->by_type[type]);
@@ -85,16 +80,16 @@ static void write_weights(laya_json_writer *w, const laya_model *model)
         tensors[tensor->dtype]++;
         values[tensor->dtype] += (uint64_t)tensor->rows * tensor->cols;
     }
-    key(w, "weights");
+    laya_json_name(w, "weights");
     laya_json_begin(w, '{');
     laya_json_member_uint(w, "bytes", model->weight_file.size);
     laya_json_member_uint(w, "tensors", model->tensors.count);
     laya_json_member_uint(w, "parameters", model->weights.parameters);
-    key(w, "types");
+    laya_json_name(w, "types");
     laya_json_begin(w, '{');
     for (unsigned dtype = 0; dtype < 3; dtype++) {
         if (!tensors[dtype]) continue;
-        key(w, laya_dtype_name((laya_dtype)dtype));
+        laya_json_name(w, laya_dtype_name((laya_dtype)dtype));
         laya_json_begin(w, '{');
         laya_json_member_uint(w, "tensors", tensors[dtype]);
         laya_json_member_uint(w, "values", values[dtype]);
@@ -109,7 +104,7 @@ static laya_status write_hashes(laya_json_writer *w, const laya_model *model, la
     static const char *const names[] = {"rl_agent_config.json", "encoder/config.json", "model.safetensors",
                                         "tokenizer/tokenizer.json", "tokenizer/tokenizer_config.json"};
     laya_status status = LAYA_OK;
-    key(w, "sha256");
+    laya_json_name(w, "sha256");
     laya_json_begin(w, '{');
     for (size_t at = 0; at < sizeof names / sizeof *names && status == LAYA_OK; at++) {
         char hex[65];
@@ -138,7 +133,7 @@ laya_status laya_model_describe(const laya_model *model, int hashes, char **json
     laya_json_writer_init(&w, &out, true);
     laya_json_begin(&w, '{');
     size_t size = strlen(model->directory);
-    key(&w, "directory");
+    laya_json_name(&w, "directory");
     if (laya_utf8_valid(model->directory, size) == size)
         laya_json_put_string(&w, model->directory, size);
     else
@@ -150,7 +145,7 @@ laya_status laya_model_describe(const laya_model *model, int hashes, char **json
     laya_json_member_uint(&w, "head_max_len", model->config.head_max_len);
     write_temperatures(&w, &model->calibration.base);
     write_weights(&w, model);
-    key(&w, "tokenizer");
+    laya_json_name(&w, "tokenizer");
     laya_json_begin(&w, '{');
     laya_json_member_uint(&w, "vocab_size", laya_tokenizer_vocab_size(model->tokenizer));
     member_token(&w, model, "cls", model->specials.cls);

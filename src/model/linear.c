@@ -110,7 +110,7 @@ void laya_product(const laya_compute *compute, const float *a, size_t a_stride, 
                  .bias = bias,
                  .relu = relu,
                  .c_stride = c_stride};
-    p.c = c;
+    p.c = c; /* outside the initialiser: clang-tidy would take c for read-only */
     size_t panels = (w->rows + compute->kernels->nr - 1) / compute->kernels->nr;
     size_t threads = laya_pool_threads(compute->pool);
     /* Several tasks per thread, so that one slow core does not hold up the others. */

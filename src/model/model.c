@@ -109,16 +109,15 @@ static laya_json_value special_text(laya_json_value config, const char *key)
 }
 
 /*
- * The id of a special token. `other` (or NULL) is the key that means the same token in tokenizers of Gemma's family; it
- * is used, with a warning, where `key` itself is absent.
+ * The id of a special token. `other` (or NULL) is the key that means the same token in tokenizers of Gemma's family;
+ * it is used, with a warning, where `key` itself is absent.
  */
 static laya_status find_special(const laya_model *model, laya_json_value config, const char *key, const char *other,
                                 uint32_t *id, laya_error *error)
 {
     size_t size;
     laya_json_value value = special_text(config, key);
-    if (other && laya_json_typeof(value) == LAYA_JSON_NULL &&
-        laya_json_typeof(special_text(config, other)) != LAYA_JSON_NULL) {
+    if (other && laya_json_is_null(value) && !laya_json_is_null(special_text(config, other))) {
         char message[160];
         snprintf(message, sizeof message, TOKENIZER_CONFIG " has no %s; using its %s", key, other);
         laya_model_log(model, LAYA_LOG_WARNING, message);

@@ -41,7 +41,10 @@ typedef struct laya_weights {
     uint64_t parameters;
 } laya_weights;
 
-/* Bind every tensor. A missing, misshapen or unknown tensor is a FORMAT error in upstream's words (up to five listed). */
+/*
+ * Bind every tensor. A missing, misshapen or unknown tensor is a FORMAT error in upstream's words (up to five are
+ * listed).
+ */
 laya_status laya_weights_bind(laya_weights *weights, const laya_safetensors *file, const laya_config *config,
                               const laya_allocator *allocator, laya_error *error);
 void laya_weights_close(laya_weights *weights);

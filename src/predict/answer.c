@@ -9,8 +9,8 @@
 #include <math.h>
 
 /*
- * NumPy's pairwise sum of float32: eight running sums up to 128 values, halves above. The recursion is log2(count / 128)
- * deep.
+ * NumPy's pairwise sum of float32: eight running sums up to 128 values, halves above. The recursion is log2(count /
+ * 128) deep.
  */
 // NOLINTNEXTLINE(misc-no-recursion)
 static float sum_float(const float *values, size_t count)

@@ -6,8 +6,8 @@
 #include "laya/predict.h"
 
 /*
- * softmax(logits / temperature) in float32, as NumPy computes it: the logits and the temperature are rounded to float32,
- * exp is the correctly rounded float of the double exp, sums are pairwise.
+ * softmax(logits / temperature) in float32, as NumPy computes it: the logits and the temperature are rounded to
+ * float32, exp is the correctly rounded float of the double exp, sums are pairwise.
  */
 void laya_softmax(const double *logits, size_t count, double temperature, float *probabilities);
 

@@ -3,8 +3,6 @@
 
 #include "base/error.h"
 
-#define MAX_THREADS 1024
-
 void laya_context_options_init(laya_context_options *options)
 {
     *options = (laya_context_options){.size = sizeof *options};
@@ -16,10 +14,10 @@ static laya_status check_options(const laya_context_options *options, laya_error
         return laya_fail(error, LAYA_ERROR_ARGUMENT,
                          "laya_context_open: options.size is %zu, expected %zu; call laya_context_options_init first",
                          options->size, sizeof *options);
-    if (options->threads > MAX_THREADS)
+    if (options->threads > LAYA_MAX_THREADS)
         return laya_fail(error, LAYA_ERROR_ARGUMENT,
-                         "laya_context_open: %u threads asked for, at most %d are allowed", options->threads,
-                         MAX_THREADS);
+                         "laya_context_open: %u threads asked for, at most %u are allowed", options->threads,
+                         LAYA_MAX_THREADS);
     if (options->precision != LAYA_PRECISION_FLOAT && options->precision != LAYA_PRECISION_DOUBLE)
         return laya_fail(error, LAYA_ERROR_ARGUMENT, "laya_context_open: unknown precision %d",
                          (int)options->precision);

@@ -7,11 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static void key(laya_json_writer *w, const char *name)
-{
-    laya_json_key(w, name, strlen(name));
-}
-
 static void put_span(laya_json_writer *w, laya_span span)
 {
     laya_json_put_string(w, span.text, span.size);
@@ -31,7 +26,7 @@ static void option_key(laya_json_writer *w, const laya_query *query, size_t at)
 
 static void write_probabilities(laya_json_writer *w, const laya_query *query, const laya_answer *answer)
 {
-    key(w, "probabilities");
+    laya_json_name(w, "probabilities");
     laya_json_begin(w, '{');
     for (size_t at = 0; at < answer->count; at++) {
         option_key(w, query, at);
@@ -42,7 +37,7 @@ static void write_probabilities(laya_json_writer *w, const laya_query *query, co
 
 static void write_legend(laya_json_writer *w, const laya_query *query)
 {
-    key(w, "legend");
+    laya_json_name(w, "legend");
     laya_json_begin(w, '{');
     for (size_t at = 0; at < query->count; at++) {
         option_key(w, query, at);
@@ -53,7 +48,7 @@ static void write_legend(laya_json_writer *w, const laya_query *query)
 
 static void write_numbers(laya_json_writer *w, const char *name, const double *values, size_t count)
 {
-    key(w, name);
+    laya_json_name(w, name);
     laya_json_begin(w, '[');
     for (size_t at = 0; at < count; at++) {
         char text[LAYA_NUMBER_SIZE];
@@ -69,11 +64,11 @@ static void write_numbers(laya_json_writer *w, const char *name, const double *v
 
 static void write_raw(laya_json_writer *w, const laya_answer *answer)
 {
-    key(w, "raw");
+    laya_json_name(w, "raw");
     laya_json_begin(w, '{');
     write_numbers(w, "logits", answer->logits, answer->count);
     write_numbers(w, "action_logits", answer->action_logits, answer->action_count);
-    key(w, "temperature");
+    laya_json_name(w, "temperature");
     laya_json_put_repr(w, answer->temperature);
     laya_json_member_uint(w, "input_tokens", answer->input_tokens);
     laya_json_end(w, '}');
@@ -84,10 +79,10 @@ static void write_gate(laya_json_writer *w, const laya_answer *answer)
     if (answer->abstention == LAYA_GATE_NONE) return;
     bool low = answer->abstention == LAYA_GATE_ABSTAINED;
     laya_json_member_string(w, "abstention", low ? "abstained" : "passed");
-    key(w, "abstention_threshold");
+    laya_json_name(w, "abstention_threshold");
     laya_json_put_repr(w, answer->abstention_threshold);
     if (!low) return;
-    key(w, "low_confidence");
+    laya_json_name(w, "low_confidence");
     laya_json_put_bool(w, true);
 }
 
@@ -97,7 +92,7 @@ static void write_answer(laya_json_writer *w, const laya_query *query, const lay
     laya_json_member_string(w, "type", laya_question_type_name(answer->type));
     switch (answer->type) {
     case LAYA_CHOICE:
-        key(w, "choice");
+        laya_json_name(w, "choice");
         put_span(w, query->labels[answer->best]);
         write_probabilities(w, query, answer);
         break;
@@ -110,7 +105,7 @@ static void write_answer(laya_json_writer *w, const laya_query *query, const lay
     }
     laya_json_member_round4(w, "confidence", answer->confidence);
     laya_json_member_round4(w, "answer_confidence", answer->answer_confidence);
-    key(w, "action");
+    laya_json_name(w, "action");
     laya_json_begin(w, '{');
     laya_json_member_round4(w, "act_probability", answer->act_probability);
     laya_json_end(w, '}');
@@ -127,7 +122,7 @@ static void write_collisions(laya_json_writer *w, const laya_query *queries, con
         const laya_answer *answer = &result->answers[at];
         if (answer->distinct_options >= answer->count) continue;
         if (!open) {
-            key(w, "options");
+            laya_json_name(w, "options");
             laya_json_begin(w, '{');
             open = true;
         }
@@ -135,7 +130,7 @@ static void write_collisions(laya_json_writer *w, const laya_query *queries, con
         laya_json_begin(w, '{');
         laya_json_member_uint(w, "total", answer->count);
         laya_json_member_uint(w, "distinct", answer->distinct_options);
-        key(w, "tokens_per_option");
+        laya_json_name(w, "tokens_per_option");
         if (answer->tokens_per_option)
             laya_json_put_uint(w, answer->tokens_per_option);
         else
@@ -155,9 +150,9 @@ static void write_usage(laya_json_writer *w, const laya_query *queries, const la
             laya_json_member_uint(w, "state_tokens", result->state_tokens);
             laya_json_member_uint(w, "state_tokens_dropped", result->state_tokens_dropped);
         }
-        key(w, "truncated");
+        laya_json_name(w, "truncated");
         laya_json_put_bool(w, result->state_tokens_dropped > 0);
-        key(w, "truncated_questions");
+        laya_json_name(w, "truncated_questions");
         laya_json_begin(w, '[');
         for (size_t at = 0; at < result->count; at++) {
             if (result->answers[at].state_tokens_dropped) put_span(w, queries[at].id);
@@ -174,14 +169,14 @@ void laya_result_write(laya_buffer *out, const laya_query *queries, const laya_r
     laya_json_writer_init(w, out, (flags & LAYA_PREDICT_PRETTY) != 0);
     laya_json_begin(w, '{');
     laya_json_member_string(w, "model", "laya-rl-agent");
-    key(w, "answers");
+    laya_json_name(w, "answers");
     laya_json_begin(w, '{');
     for (size_t at = 0; at < result->count; at++) {
         laya_json_key(w, queries[at].id.text, queries[at].id.size);
         write_answer(w, &queries[at], &result->answers[at], flags);
     }
     laya_json_end(w, '}');
-    key(w, "usage");
+    laya_json_name(w, "usage");
     write_usage(w, queries, result, flags);
     laya_json_end(w, '}');
 }

@@ -115,14 +115,9 @@ static laya_span strip(laya_span span)
     return (laya_span){span.text + start, end - start};
 }
 
-static bool is_absent(laya_json_value value)
-{
-    return laya_json_typeof(value) == LAYA_JSON_NULL;
-}
-
 static bool is_empty_description(laya_json_value value)
 {
-    return is_absent(value) || laya_json_equals(value, "");
+    return laya_json_is_null(value) || laya_json_equals(value, "");
 }
 
 /* A string as it is, anything else as Python's JSON text. */
@@ -306,7 +301,7 @@ static laya_status score_from_json(renderer *r, laya_query *query, laya_json_val
     LAYA_TRY(new_spans(r, count, &options));
     LAYA_TRY(new_spans(r, count, &legend));
     for (laya_json_iterator it = laya_json_first(criteria); laya_json_present(it.value); laya_json_next(&it), at++) {
-        if (is_absent(it.value)) {
+        if (laya_json_is_null(it.value)) {
             char message[96];
             snprintf(message, sizeof message, "score level %u is null; give every level a description, index 0 first",
                      at);
@@ -383,7 +378,7 @@ static laya_status noul_from_json(renderer *r, laya_query *query, laya_json_valu
 {
     laya_span names[2] = {noul_labels[0], noul_labels[1]};
     laya_span texts[2] = {noul_defaults[0], noul_defaults[1]};
-    if (!is_absent(criteria)) {
+    if (!laya_json_is_null(criteria)) {
         if (laya_json_typeof(criteria) != LAYA_JSON_OBJECT)
             return fail(r, "a noul question takes 'criteria' as a dict with optional 'true'/'false' descriptions, or "
                            "omits it");
@@ -395,7 +390,7 @@ static laya_status noul_from_json(renderer *r, laya_query *query, laya_json_valu
             if (!is_empty_description(it.value)) LAYA_TRY(text_of(r, it.value, &texts[side]));
         }
     }
-    if (!is_absent(labels)) LAYA_TRY(noul_labels_from_json(r, labels, names));
+    if (!laya_json_is_null(labels)) LAYA_TRY(noul_labels_from_json(r, labels, names));
     return noul_options(r, query, names, texts);
 }
 
@@ -460,14 +455,14 @@ static laya_status from_json(renderer *r, laya_query *query, laya_json_value def
     else
         return fail_value(r, "unknown type ", type, "; use one of ['choice', 'noul', 'score']");
     LAYA_TRY(instructions_from_json(r, query, laya_json_get(definition, "instructions")));
-    if (query->type != LAYA_NOUL && !is_absent(labels))
+    if (query->type != LAYA_NOUL && !laya_json_is_null(labels))
         return fail(r, "'labels' is only supported for noul questions");
     switch (query->type) {
     case LAYA_CHOICE: LAYA_TRY(choice_from_json(r, query, criteria)); break;
     case LAYA_SCORE: LAYA_TRY(score_from_json(r, query, criteria)); break;
     case LAYA_NOUL: LAYA_TRY(noul_from_json(r, query, criteria, labels)); break;
     }
-    if (is_absent(order)) return LAYA_OK;
+    if (laya_json_is_null(order)) return LAYA_OK;
     return order_from_json(r, query, order);
 }
 

@@ -70,11 +70,6 @@ static laya_status check_keys(laya_json_value object, const char *field, const c
     return LAYA_OK;
 }
 
-static bool is_null(laya_json_value value)
-{
-    return laya_json_typeof(value) == LAYA_JSON_NULL; /* absent values are null too */
-}
-
 /* The value of a flag; `otherwise` when it is absent or null. */
 static laya_status read_flag(laya_json_value value, const char *field, bool otherwise, bool *flag, laya_error *error)
 {
@@ -107,7 +102,7 @@ static laya_status load_normalizer(laya_tokenizer *tokenizer, laya_json_value va
     static const char *const replace_keys[] = {"type", "pattern", "content", NULL};
     laya_json_value type = laya_json_get(value, "type");
     tokenizer->normalizer = LAYA_NORMALIZER_NONE;
-    if (is_null(value)) return LAYA_OK;
+    if (laya_json_is_null(value)) return LAYA_OK;
     if (laya_json_equals(type, "NFC")) {
         tokenizer->normalizer = LAYA_NORMALIZER_NFC;
         return check_keys(value, "normalizer", nfc_keys, error);
@@ -149,7 +144,7 @@ static laya_status load_metaspace(laya_json_value value, laya_error *error)
     laya_json_value scheme = laya_json_get(value, "prepend_scheme"), older = laya_json_get(value, "str_rep");
     if (laya_json_present(scheme) && !laya_json_equals(scheme, "always"))
         return unsupported(error, "pre_tokenizer.prepend_scheme", "\"always\"", scheme);
-    if (!is_null(older) && !laya_json_equals(older, LAYA_METASPACE))
+    if (!laya_json_is_null(older) && !laya_json_equals(older, LAYA_METASPACE))
         return unsupported(error, "pre_tokenizer.str_rep", "\"" LAYA_METASPACE "\"", older);
     LAYA_TRY(require_flag(laya_json_get(value, "split"), "pre_tokenizer.split", true, true, error));
     laya_json_value prefix = laya_json_get(value, "add_prefix_space");
@@ -179,7 +174,7 @@ static laya_status load_split(const laya_tokenizer *tokenizer, laya_json_value v
 static laya_status load_pre_tokenizer(laya_tokenizer *tokenizer, laya_json_value value, laya_error *error)
 {
     laya_json_value type = laya_json_get(value, "type");
-    if (is_null(value) || laya_json_typeof(value) != LAYA_JSON_OBJECT)
+    if (laya_json_is_null(value) || laya_json_typeof(value) != LAYA_JSON_OBJECT)
         return unsupported(error, "pre_tokenizer", "an object", value);
     if (laya_json_equals(type, "ByteLevel")) {
         tokenizer->splitter = LAYA_SPLITTER_BYTE_LEVEL;
@@ -210,7 +205,7 @@ static bool is_offsets_or_template(laya_json_value processor)
 static laya_status check_post_processor(laya_json_value value, laya_error *error)
 {
     static const char known[] = "\"TemplateProcessing\" or \"ByteLevel\"";
-    if (is_null(value) || is_offsets_or_template(value)) return LAYA_OK;
+    if (laya_json_is_null(value) || is_offsets_or_template(value)) return LAYA_OK;
     laya_json_value type = laya_json_get(value, "type");
     if (!laya_json_equals(type, "Sequence")) return unsupported(error, "post_processor.type", known, type);
     laya_json_value list = laya_json_get(value, "processors");
@@ -498,10 +493,11 @@ static laya_status load_model(laya_tokenizer *tokenizer, laya_json_value model, 
     if (!laya_json_equals(type, "BPE")) return unsupported(error, "model.type", "\"BPE\"", type);
     LAYA_TRY(check_keys(model, "model", keys, error));
     laya_json_value dropout = laya_json_get(model, "dropout");
-    if (!is_null(dropout) && !is_zero(dropout)) return unsupported(error, "model.dropout", "null or 0", dropout);
+    if (!laya_json_is_null(dropout) && !is_zero(dropout))
+        return unsupported(error, "model.dropout", "null or 0", dropout);
     for (size_t i = 0; i < 2; i++) {
         laya_json_value affix = laya_json_get(model, affixes[i]);
-        if (is_null(affix) || laya_json_equals(affix, "")) continue;
+        if (laya_json_is_null(affix) || laya_json_equals(affix, "")) continue;
         char field[48];
         snprintf(field, sizeof field, "model.%s", affixes[i]);
         return unsupported(error, field, "null or \"\"", affix);
@@ -514,7 +510,7 @@ static laya_status load_model(laya_tokenizer *tokenizer, laya_json_value model, 
 
     LAYA_TRY(load_vocab(tokenizer, laya_json_get(model, "vocab"), added, error));
     bpe->unk = LAYA_NO_ID;
-    if (!is_null(unk)) {
+    if (!laya_json_is_null(unk)) {
         size_t size;
         const char *text = laya_json_text(unk, &size);
         if (laya_json_typeof(unk) != LAYA_JSON_STRING)
@@ -701,7 +697,7 @@ static laya_status load_root(laya_tokenizer *tokenizer, laya_json_value root, la
     if (!laya_json_equals(version, "1.0")) return unsupported(error, "version", "\"1.0\"", version);
     for (int i = 1; i <= 2; i++) {
         laya_json_value value = laya_json_get(root, keys[i]);
-        if (!is_null(value)) return unsupported(error, keys[i], "null", value);
+        if (!laya_json_is_null(value)) return unsupported(error, keys[i], "null", value);
     }
     if (laya_json_present(added) && laya_json_typeof(added) != LAYA_JSON_ARRAY)
         return malformed(error, "added_tokens", "a list", added);

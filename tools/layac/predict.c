@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* layac predict */
 #include "base/json.h"
+#include "base/threads.h"
 #include "layac.h"
 
 #include <getopt.h>
@@ -206,7 +207,7 @@ static int set_option(settings *set, int option)
     case OPTION_PRETTY: set->predict.flags |= LAYA_PREDICT_PRETTY; break;
     case OPTION_TABLE: set->table = true; break;
     case OPTION_THREADS:
-        if (!layac_number("--threads", optarg, 1, 1024, &number)) return EXIT_USAGE;
+        if (!layac_number("--threads", optarg, 1, LAYA_MAX_THREADS, &number)) return EXIT_USAGE;
         set->context.threads = number;
         break;
     case OPTION_PRECISION: return set_precision(set, optarg);

@@ -44,12 +44,12 @@ static int print_ids(const settings *set, const laya_tokenizer *tokenizer, const
     laya_json_writer_init(&w, &out, false);
     laya_json_begin(&w, '{');
     laya_json_member_uint(&w, "count", count);
-    laya_json_key(&w, "ids", 3);
+    laya_json_name(&w, "ids");
     laya_json_begin(&w, '[');
     for (size_t at = 0; at < count; at++) laya_json_put_uint(&w, ids[at]);
     laya_json_end(&w, ']');
     if (set->tokens) {
-        laya_json_key(&w, "tokens", 6);
+        laya_json_name(&w, "tokens");
         laya_json_begin(&w, '[');
         for (size_t at = 0; at < count; at++) {
             size_t length;
