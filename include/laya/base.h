@@ -46,7 +46,8 @@ typedef enum laya_status {
     LAYA_ERROR_UNSUPPORTED = 4, /* a file asks for something that this version does not implement */
     LAYA_ERROR_IO = 5,          /* a file cannot be opened, read or mapped */
     LAYA_ERROR_MEMORY = 6,      /* the allocator returned NULL */
-    LAYA_ERROR_SYSTEM = 7       /* the operating system refused something else (a thread, a lock) */
+    LAYA_ERROR_SYSTEM = 7,      /* the operating system refused something else (a thread, a lock) */
+    LAYA_ERROR_STOPPED = 8      /* the caller's interrupt asked for it */
 } laya_status;
 
 #define LAYA_MESSAGE_SIZE 1024
@@ -87,6 +88,24 @@ typedef struct laya_logger {
     void *user;
     void (*log)(void *user, laya_log_level level, const char *message);
 } laya_logger;
+
+/*
+ * Told how far a call has come: done / total of its work, on the calling thread, some dozens of times a call. It must
+ * not call into the library. A zero-initialised struct is never called.
+ */
+typedef struct laya_progress {
+    void *user;
+    void (*report)(void *user, uint64_t done, uint64_t total);
+} laya_progress;
+
+/*
+ * Asked some dozens of times a call whether to give up: a non-zero answer ends the call with LAYA_ERROR_STOPPED, and
+ * what it wrote is removed. May be called from any thread of the call. A zero-initialised struct never stops.
+ */
+typedef struct laya_interrupt {
+    void *user;
+    int (*requested)(void *user);
+} laya_interrupt;
 
 #ifdef __cplusplus
 }

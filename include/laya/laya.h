@@ -29,6 +29,7 @@
 #define LAYA_H
 
 #include "laya/base.h"
+#include "laya/coreml.h"
 #include "laya/model.h"
 #include "laya/predict.h"
 #include "laya/tokenizer.h"

@@ -22,15 +22,6 @@ typedef enum laya_precision {
     LAYA_PRECISION_DOUBLE = 1 /* plain loops in float64: slow, an oracle for tests and audits */
 } laya_precision;
 
-/*
- * Told how far a call has come: done / total of its work, on the calling thread, some dozens of times a call. It must
- * not call into the context. A zero-initialised struct is never called.
- */
-typedef struct laya_progress {
-    void *user;
-    void (*report)(void *user, uint64_t done, uint64_t total);
-} laya_progress;
-
 typedef struct laya_context_options {
     size_t size;      /* sizeof(laya_context_options); set by laya_context_options_init */
     unsigned threads; /* threads that compute, the caller included; 0: one per online CPU */

@@ -66,6 +66,7 @@ const char *laya_status_name(laya_status status)
     case LAYA_ERROR_IO: return "LAYA_ERROR_IO";
     case LAYA_ERROR_MEMORY: return "LAYA_ERROR_MEMORY";
     case LAYA_ERROR_SYSTEM: return "LAYA_ERROR_SYSTEM";
+    case LAYA_ERROR_STOPPED: return "LAYA_ERROR_STOPPED";
     }
     return "unknown status";
 }

@@ -15,6 +15,10 @@ typedef struct laya_file {
 /* Map a regular file read-only. The message names the path and the system's reason. Errors: IO. */
 laya_status laya_file_map(laya_file *file, const char *path, laya_error *error);
 void laya_file_unmap(laya_file *file);
+/* Give the pages of a range of a mapping back to the system; the next access reads them again. A hint. */
+void laya_file_forget(const void *data, size_t size);
+/* The status of a failed system call on a path: "PATH: WHAT: REASON". `code` is errno's. */
+laya_status laya_fail_file(laya_error *error, const char *path, const char *what, int code);
 
 bool laya_path_is_directory(const char *path);
 bool laya_path_exists(const char *path);

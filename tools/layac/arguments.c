@@ -24,6 +24,7 @@ int layac_fail_library(const laya_error *error)
     int code = EXIT_SYSTEM;
     switch (error->status) {
     case LAYA_OK:
+    case LAYA_ERROR_STOPPED:
     case LAYA_ERROR_SYSTEM: code = EXIT_SYSTEM; break;
     case LAYA_ERROR_ARGUMENT: code = EXIT_USAGE; break;
     case LAYA_ERROR_INPUT: code = EXIT_INPUT; break;

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Directories that appear complete or not at all. */
+#ifndef LAYA_BASE_STAGING_H
+#define LAYA_BASE_STAGING_H
+
+#include "base/memory.h"
+#include "laya/base.h"
+
+/*
+ * A directory that becomes `target` in one step or not at all. It is a sibling, "TARGET.partial-XXXXXX", so that a
+ * rename suffices. A killed process leaves such a sibling behind: it holds a lock while it lives, and the next staging
+ * of the same target removes siblings that nobody locks.
+ */
+typedef struct laya_staging {
+    laya_allocator allocator;
+    char *target;
+    char *directory; /* the staging directory; NULL: closed */
+    int lock;        /* descriptor of the directory */
+    size_t made;     /* bytes of target's prefix that name the first parent directory made here; 0: none */
+} laya_staging;
+
+/*
+ * Make the staging directory, and the parents of target where they are missing. A target that exists, of whatever
+ * kind, is an error that asks for another name. Errors: IO, MEMORY.
+ */
+laya_status laya_staging_open(laya_staging *staging, const char *target, const laya_allocator *allocator,
+                              laya_error *error);
+/* Turn it into target. An existing target is never replaced. Errors: IO; the staging directory is then removed. */
+laya_status laya_staging_commit(laya_staging *staging, laya_error *error);
+/* Remove the staging directory with all that is in it, and the parents made here if they are empty. Nothing happens
+   after a commit. */
+void laya_staging_discard(laya_staging *staging);
+
+/* Make one directory inside, mode 0755 less the umask. Errors: IO. */
+laya_status laya_make_directory(const char *path, laya_error *error);
+
+#endif
