@@ -8,12 +8,18 @@ _layac()
 
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
-        words="predict info tokenize help --version --help"
+        words="predict info tokenize export probe inspect help --version --help"
     else
         case $previous in
-            --model) files=folders ;;
+            --model | --source | --output) files=folders ;;
             --state-file | --state-json-file | --questions | --lang-temperatures | --tokenizer | --file) files=yes ;;
-            --precision) words="float double" ;;
+            --precision)
+                words="float double"
+                [[ $command == predict ]] || words="fp16 fp32"
+                ;;
+            --kind) words="body layer mlp" ;;
+            --graph) words="per-head lean" ;;
+            --length | --markers | --layer | --weights-sha256) return ;;
             --state | --state-json | --text | --threads | --max-len | --head-max-len | --min-confidence | --lang) return ;;
             *)
                 case $command in
@@ -22,7 +28,13 @@ _layac()
                         --lang-temperatures --precision --help" ;;
                     info) words="--model --hashes --help" ;;
                     tokenize) words="--model --tokenizer --text --file --lines --tokens --help" ;;
-                    help) words="predict info tokenize" ;;
+                    export | probe) words="--model --source --output --kind --length --graph --precision --markers
+                        --layer --standalone --weights-sha256 --threads --help" ;;
+                    inspect)
+                        words="--ops --tree --json --verify --diff --help"
+                        [[ $word == -* ]] || files=folders
+                        ;;
+                    help) words="predict info tokenize export probe inspect" ;;
                 esac
                 ;;
         esac

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#define _DEFAULT_SOURCE /* madvise */
 #include "base/file.h"
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/output.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <openssl/evp.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -27,11 +28,17 @@ static const char *reason(int code)
     case ELOOP: return "too many symbolic links";
     case ENOMEM: return "the system is out of memory";
     case EIO: return "input/output error";
+    case ENOSPC: return "no space left on the device";
+    case EDQUOT: return "the disk quota is used up";
+    case EFBIG: return "the file size limit is reached";
+    case EROFS: return "the file system is read-only";
+    case ENOTEMPTY:
+    case EEXIST: return "it exists already";
     default: return NULL;
     }
 }
 
-static laya_status fail_file(laya_error *error, const char *path, const char *what, int code)
+laya_status laya_fail_file(laya_error *error, const char *path, const char *what, int code)
 {
     const char *text = reason(code);
     if (text) return laya_fail(error, LAYA_ERROR_IO, "%s: %s: %s", path, what, text);
@@ -43,12 +50,12 @@ laya_status laya_file_map(laya_file *file, const char *path, laya_error *error)
     *file = (laya_file){NULL, 0};
     /* Without O_NONBLOCK the opening of a pipe would wait for its writer. */
     int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (descriptor < 0) return fail_file(error, path, "cannot be opened", errno);
+    if (descriptor < 0) return laya_fail_file(error, path, "cannot be opened", errno);
 
     laya_status status = LAYA_OK;
     struct stat facts;
     if (fstat(descriptor, &facts) != 0) {
-        status = fail_file(error, path, "cannot be examined", errno);
+        status = laya_fail_file(error, path, "cannot be examined", errno);
     } else if (!S_ISREG(facts.st_mode)) {
         status = laya_fail(error, LAYA_ERROR_IO, "%s: expected a regular file", path);
     } else if ((uint64_t)facts.st_size > SIZE_MAX) {
@@ -57,7 +64,7 @@ laya_status laya_file_map(laya_file *file, const char *path, laya_error *error)
         size_t size = (size_t)facts.st_size;
         void *data = mmap(NULL, size, PROT_READ, MAP_PRIVATE, descriptor, 0);
         if (data == MAP_FAILED) {
-            status = fail_file(error, path, "cannot be mapped", errno);
+            status = laya_fail_file(error, path, "cannot be mapped", errno);
         } else {
             file->data = data;
             file->size = size;
@@ -71,6 +78,17 @@ void laya_file_unmap(laya_file *file)
 {
     if (file->data) munmap((void *)(uintptr_t)file->data, file->size);
     *file = (laya_file){NULL, 0};
+}
+
+void laya_file_forget(const void *data, size_t size)
+{
+    long page = sysconf(_SC_PAGESIZE);
+    if (page <= 0) return;
+    /* Only whole pages: the neighbours at both ends may be in use. A private mapping that nobody writes to loses
+       nothing: the pages are read again from the file. */
+    uintptr_t mask = (uintptr_t)page - 1, start = (uintptr_t)data, end = (start + size) & ~mask;
+    uintptr_t first = (start + mask) & ~mask;
+    if (first < end) madvise((void *)first, end - first, MADV_DONTNEED);
 }
 
 bool laya_path_is_directory(const char *path)
@@ -99,17 +117,11 @@ char *laya_path_join(const laya_allocator *allocator, const char *directory, con
 
 laya_status laya_sha256(const void *data, size_t size, char hex[65], laya_error *error)
 {
-    static const char digits[] = "0123456789abcdef";
-    unsigned char digest[EVP_MAX_MD_SIZE];
-    unsigned length = 0;
-    static const unsigned char nothing[1] = {0};
+    laya_hash *hash;
     hex[0] = '\0';
-    if (EVP_Digest(size ? data : nothing, size, digest, &length, EVP_sha256(), NULL) != 1 || length != 32)
-        return laya_fail(error, LAYA_ERROR_SYSTEM, "libcrypto could not compute a SHA-256");
-    for (unsigned at = 0; at < length; at++) {
-        hex[2 * at] = digits[digest[at] >> 4];
-        hex[2 * at + 1] = digits[digest[at] & 15];
-    }
-    hex[64] = '\0';
-    return LAYA_OK;
+    LAYA_TRY(laya_hash_open(&hash, error));
+    laya_status status = laya_hash_update(hash, data, size, error);
+    if (status == LAYA_OK) return laya_hash_finish(hash, hex, error);
+    laya_hash_close(hash);
+    return status;
 }

@@ -30,16 +30,17 @@ laya_status laya_hash_file(const char *path, char hex[65], uint64_t *size, const
 
 /* ------------------------------------------------------------------ one output file */
 
-/* Buffered, hashed. After the first failure every call returns its status. */
+/* Buffered, hashed. After the first failure every call returns its status and leaves `error` as it is. */
 typedef struct laya_output {
     laya_allocator allocator;
     int descriptor; /* -1: closed */
     char *path;
     unsigned char *block; /* LAYA_OUTPUT_BLOCK bytes */
     size_t filled;
-    uint64_t size; /* bytes written so far */
+    uint64_t size; /* bytes given to it so far; stays after finish */
     laya_hash *hash;
-    laya_meter meter;
+    laya_meter meter;   /* told of each block that is written */
+    laya_status status; /* of the first failure */
 } laya_output;
 
 #define LAYA_OUTPUT_BLOCK (256u * 1024u)

@@ -8,8 +8,10 @@
 
 /*
  * A directory that becomes `target` in one step or not at all. It is a sibling, "TARGET.partial-XXXXXX", so that a
- * rename suffices. A killed process leaves such a sibling behind: it holds a lock while it lives, and the next staging
- * of the same target removes siblings that nobody locks.
+ * rename suffices. A killed process leaves such a sibling behind. It holds a lock while it lives: the next staging of
+ * the same target removes the user's siblings that nobody locks (on a file system without locks they stay).
+ *
+ * All files are on the device before the rename, so that also after a loss of power the target is complete or absent.
  */
 typedef struct laya_staging {
     laya_allocator allocator;

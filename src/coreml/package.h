@@ -39,9 +39,11 @@ struct laya_package {
 
 /* ------------------------------------------------------------------ findings of the verifier */
 
+#define LAYA_CHECKS 6u
+
 typedef struct laya_finding {
     bool error;       /* else a warning */
-    unsigned check;   /* 1 … 6, as docs/GRAPHS.md numbers them */
+    unsigned check;   /* 1 … LAYA_CHECKS, as docs/GRAPHS.md numbers them */
     const char *text; /* one line that names the operation or file */
 } laya_finding;
 
@@ -50,6 +52,7 @@ typedef struct laya_verdict {
     laya_finding *findings; /* at most LAYA_MAX_FINDINGS are kept */
     uint32_t finding_count;
     uint32_t errors, warnings; /* all of them */
+    uint32_t errors_of[LAYA_CHECKS], warnings_of[LAYA_CHECKS]; /* by check, from check 1 */
     uint32_t checked_ops;      /* operations whose types were inferred again */
     uint32_t unknown_ops;      /* operations that are not known here */
     uint32_t constants;
@@ -64,7 +67,8 @@ void laya_verdict_close(laya_verdict *verdict);
 
 /*
  * Check 6 on a package just written: every constant of `written` equals, byte for byte, the constant of the same name
- * in `read`. Errors: FORMAT (message names the constant), MEMORY.
+ * in `read`, the program of an open package. The meter (may be NULL) is told of the bytes compared. Errors: FORMAT
+ * (message names the constant), MEMORY, and what sources and the meter say.
  */
 laya_status laya_package_match(const laya_mil_program *written, const laya_mil_program *read, const laya_meter *meter,
                                laya_error *error);

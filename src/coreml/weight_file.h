@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * weight.bin, MIL Blob Storage version 2: a header of 64 bytes, then blobs, each a metadata record of 64 bytes and its
- * data, both at multiples of 64. Writer and reader share nothing but these constants.
+ * weight.bin, MIL Blob Storage version 2: a header of 64 bytes, then blobs, each a metadata record of 64 bytes and
+ * its data, both at multiples of 64. Writer and reader share nothing but these constants.
  */
 #ifndef LAYA_COREML_WEIGHT_FILE_H
 #define LAYA_COREML_WEIGHT_FILE_H
@@ -26,10 +26,11 @@ typedef struct laya_written {
 } laya_written;
 
 /*
- * Write the weight file of a program: every constant of all blocks that laya_constant_in_file names, in the order of
- * the operations; constants of the same type code and bytes are stored once. Sets in_file and offset of each constant.
- * `count` receives the number of blobs; when it is 0 no file is made. Sources are read twice: once to find equal
- * contents, once to write. Errors: IO, MEMORY, SYSTEM, FORMAT (of a source).
+ * Write the weight file of a program: every constant of all blocks that laya_constant_in_file names, in the order
+ * of the operations; constants of the same type, element count and bytes are stored once. Sets in_file and offset of
+ * each constant. `count` receives the number of blobs; when it is 0 no file is made. Sources are read twice: once to
+ * find equal contents, once to write. The meter (may be NULL) is told of twice the bytes of these constants, equal
+ * ones included. Errors: IO, MEMORY, SYSTEM, FORMAT (of a source; its rows are not whole bytes).
  */
 laya_status laya_weight_file_write(laya_mil_program *program, laya_mil_opset opset, const char *path,
                                    const laya_meter *meter, laya_written *written, uint32_t *count,

@@ -42,8 +42,8 @@ void laya_mil_leave(laya_mil_builder *builder, size_t scope);
 /* ------------------------------------------------------------------ inputs, outputs, constants */
 
 laya_mil_value *laya_mil_input(laya_mil_builder *builder, const char *name, laya_mil_type type);
-/* Make a value an output of the function; its name becomes `name`, which must be free. */
-void laya_mil_output(laya_mil_builder *builder, const char *name, laya_mil_value *value);
+/* Make a value an output of the function, under the name that it has. */
+void laya_mil_output(laya_mil_builder *builder, laya_mil_value *value);
 /* A constant of these bytes (little-endian, C order), which are copied. */
 laya_mil_value *laya_mil_const(laya_mil_builder *builder, const char *label, laya_mil_type type, const void *bytes);
 /* A constant from a source, which is copied; what source.user points to must outlive the program. */

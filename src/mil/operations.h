@@ -13,26 +13,38 @@ typedef enum laya_mil_parameter_flags {
     LAYA_MIL_REQUIRED = 1,  /* has no default and must be there */
     LAYA_MIL_DEFAULTED = 2, /* has a default value, which a package states nevertheless */
     LAYA_MIL_CONSTANT = 4,  /* known at compile time: bound to a constant (or to a constexpr's output) */
-    LAYA_MIL_VARIADIC = 8   /* one binding per tensor */
+    LAYA_MIL_VARIADIC = 8,  /* one binding per tensor */
+    LAYA_MIL_OF_STATE = 16  /* a state, not a tensor */
 } laya_mil_parameter_flags;
 
 typedef struct laya_mil_parameter {
     const char *name;
     unsigned flags;
+    uint64_t dtypes; /* that it may have, bit 1 << laya_mil_dtype each; 0: a value of any kind */
+    char variable;   /* parameters with one letter have one dtype; 0: none */
 } laya_mil_parameter;
 
 #define LAYA_MIL_MAX_PARAMETERS 10
 
-typedef struct laya_mil_operation laya_mil_operation;
-struct laya_mil_operation {
+typedef enum laya_mil_output_count {
+    LAYA_MIL_ONE_OUTPUT,
+    LAYA_MIL_NO_OUTPUT,
+    LAYA_MIL_MANY_OUTPUTS
+} laya_mil_output_count;
+
+typedef struct laya_mil_inference laya_mil_inference; /* mil/infer.h */
+
+typedef struct laya_mil_operation {
     const char *type;
     laya_mil_opset since; /* this form of the operation exists from here … */
     laya_mil_opset until; /* … to here */
     bool in_attributes;   /* parameters are attributes (iOS16 constexpr operations) */
     laya_mil_parameter parameters[LAYA_MIL_MAX_PARAMETERS]; /* ends with name NULL */
-    /* Check types and constants, give the outputs' types. Parameters that are required are there. */
-    laya_status (*infer)(const laya_mil_op *op, laya_mil_opset opset, laya_mil_type *outputs, laya_error *error);
-};
+    /* Check types and constants, give the outputs' types. Parameters, their dtypes and the number of outputs are
+       checked before. */
+    laya_status (*infer)(const laya_mil_inference *in, laya_mil_type *outputs);
+    laya_mil_output_count outputs;
+} laya_mil_operation;
 
 /* The form of an operation that an opset has. NULL: unknown here, or not in that opset. */
 const laya_mil_operation *laya_mil_operation_find(const char *type, laya_mil_opset opset);
@@ -51,7 +63,8 @@ laya_status laya_mil_infer(const laya_mil_op *op, laya_mil_opset opset, laya_mil
 /* The name by which messages call an operation: its name, else its first output's, else its type. */
 const char *laya_mil_op_label(const laya_mil_op *op);
 
-/* Elements of an integer or bool constant, at most `capacity`; false when it is none or longer. */
+/* Elements of an integer or bool constant, at most `capacity`; false when it is none (its bytes are not at hand, of
+   sub-byte types) or longer. */
 bool laya_mil_constant_integers(const laya_mil_constant *constant, int64_t *out, size_t capacity, size_t *count);
 /* The value of a scalar (or one-element) fp16, fp32 or fp64 constant. */
 bool laya_mil_constant_number(const laya_mil_constant *constant, double *out);

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "model/compute.h"
+#include "model/rotary.h"
 
 #include <math.h>
 
@@ -127,7 +128,7 @@ typedef struct rotary_job {
     double theta[2];
 } rotary_job;
 
-/* Angles position * theta^(-2c / s), in float64, rounded to float32 at the end. */
+/* Angles in float64, cosines and sines rounded to float32. */
 static void rotary_table_task(void *argument, size_t position, unsigned worker)
 {
     (void)worker;
@@ -136,7 +137,7 @@ static void rotary_table_task(void *argument, size_t position, unsigned worker)
     for (int global = 0; global < 2; global++) {
         float *row = job->compute->rotary[global] + position * size;
         for (size_t c = 0; c < half; c++) {
-            double angle = (double)position * pow(job->theta[global], -2.0 * (double)c / (double)size);
+            double angle = laya_rotary_angle(job->theta[global], position, c, size);
             row[c] = (float)cos(angle);
             row[half + c] = (float)sin(angle);
         }

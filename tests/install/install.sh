@@ -42,7 +42,7 @@ answered "$work/shared" "$model"
 echo "pkg-config, static"
 # shellcheck disable=SC2046
 "$compiler" -DLAYA_STATIC "$consumer/consumer.c" -o "$work/static" $(pkg-config --cflags laya) "$library/liblaya.a" \
-    $(pkg-config --static --libs libutf8proc libcrypto) -pthread -lm
+    $(pkg-config --static --libs libutf8proc libprotobuf-c libcrypto) -pthread -lm
 answered "$work/static" "$model"
 
 echo "find_package"

@@ -308,10 +308,10 @@ static void status_names(void **state)
     (void)state;
     static const char *const names[] = {"LAYA_OK",           "LAYA_ERROR_ARGUMENT",    "LAYA_ERROR_INPUT",
                                         "LAYA_ERROR_FORMAT", "LAYA_ERROR_UNSUPPORTED", "LAYA_ERROR_IO",
-                                        "LAYA_ERROR_MEMORY", "LAYA_ERROR_SYSTEM"};
-    for (int status = 0; status < 8; status++)
+                                        "LAYA_ERROR_MEMORY", "LAYA_ERROR_SYSTEM",      "LAYA_ERROR_STOPPED"};
+    for (int status = 0; status < 9; status++)
         assert_string_equal(laya_status_name((laya_status)status), names[status]);
-    assert_string_equal(laya_status_name((laya_status)8), "unknown status");
+    assert_string_equal(laya_status_name((laya_status)9), "unknown status");
     assert_string_equal(laya_version(), LAYA_VERSION_STRING);
 }
 

@@ -14,14 +14,17 @@ enum {
     EXIT_SYSTEM = 1,     /* internal or system error, standard output cannot be written */
     EXIT_USAGE = 2,      /* the command line */
     EXIT_INPUT = 3,      /* state or questions not acceptable */
-    EXIT_CHECKPOINT = 4, /* checkpoint malformed or unsupported */
-    EXIT_FILE = 5,       /* a file cannot be read */
-    EXIT_MEMORY = 6
+    EXIT_CHECKPOINT = 4, /* checkpoint or package malformed or unsupported */
+    EXIT_FILE = 5,       /* a file cannot be read or written */
+    EXIT_MEMORY = 6,
+    EXIT_CHECK = 7 /* a check did not pass: verification failed, packages differ */
 };
 
 int layac_predict(int count, char **arguments);
 int layac_info(int count, char **arguments);
 int layac_tokenize(int count, char **arguments);
+int layac_export(int count, char **arguments);
+int layac_inspect(int count, char **arguments);
 
 /* ------------------------------------------------------------------ arguments.c */
 
@@ -77,5 +80,12 @@ void layac_bar_end(layac_bar *bar);
 
 /* Print a result of laya_predict as a table for people. Returns an exit code. */
 int layac_print_table(const char *result, size_t size);
+/* Print a text, control characters as spaces, cut or padded to `width` characters (0: as long as it is). */
+void layac_print_text(const char *text, size_t size, size_t width);
+
+/* ------------------------------------------------------------------ tree.c */
+
+/* Print a description of a package as a tree for people. Returns an exit code. */
+int layac_print_tree(const char *description, size_t size);
 
 #endif

@@ -10,8 +10,7 @@
 #define BAR_WIDTH 32
 #define LABEL_WIDTH 44 /* longer labels are cut in the table, never in the JSON */
 
-/* Print a text, control characters as spaces, cut or padded to `width` characters (0: as long as it is). */
-static void print_text(const char *text, size_t size, size_t width)
+void layac_print_text(const char *text, size_t size, size_t width)
 {
     size_t shown = 0;
     for (size_t at = 0; at < size;) {
@@ -22,7 +21,7 @@ static void print_text(const char *text, size_t size, size_t width)
             shown++;
             break;
         }
-        if (code < 0x20 || code == 0x7F)
+        if (code < 0x20 || (code >= 0x7F && code < 0xA0))
             putchar(' ');
         else
             fwrite(text + start, 1, at - start, stdout);
@@ -50,7 +49,7 @@ static void print_value(laya_json_value value, size_t width)
 {
     size_t size;
     const char *text = laya_json_text(value, &size);
-    print_text(text, size, width);
+    layac_print_text(text, size, width);
 }
 
 static void print_bar(double probability)

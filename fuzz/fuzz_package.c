@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reads the input as the three files of a Core ML package, and does with it what `layac inspect` does. The input: the
+ * allocation that fails, the sizes of manifest and model (32 bits each, little-endian), Manifest.json, model.mlmodel,
+ * and weight.bin to the end.
+ */
+#include "base/json.h"
+#include "coreml/encode.h"
+#include "coreml/manifest.h"
+#include "coreml/package.h"
+#include "fuzz.h"
+
+/* Blocks of the exact sizes, so that a read past the end of a file is seen. */
+typedef struct part {
+    unsigned char *data;
+    size_t size;
+} part;
+
+static part take_part(const uint8_t *data, size_t size, size_t *at, size_t wanted)
+{
+    part taken = {NULL, wanted < size - *at ? wanted : size - *at};
+    taken.data = malloc(taken.size ? taken.size : 1);
+    if (!taken.data) abort();
+    memcpy(taken.data, data + *at, taken.size);
+    *at += taken.size;
+    return taken;
+}
+
+static size_t read_size(const uint8_t *data)
+{
+    return (size_t)data[0] | (size_t)data[1] << 8 | (size_t)data[2] << 16 | (size_t)data[3] << 24;
+}
+
+static void read_manifest(fuzz_memory *memory, const part *text)
+{
+    laya_package_manifest manifest;
+    laya_error error = {0};
+    laya_status status = laya_package_manifest_read(&manifest, (const char *)text->data, text->size, &memory->hooks,
+                                                    &error);
+    fuzz_check_status(memory, status, &error);
+    if (status != LAYA_OK) return;
+    fuzz_check(manifest.model >= manifest.items && manifest.model < manifest.items + manifest.count,
+               "the model is one of the items");
+    for (uint32_t i = 0; i < manifest.count; i++) {
+        const char *path = manifest.items[i].path;
+        fuzz_check(path[0] != '\0' && path[0] != '/' && strncmp(path, "../", 3) != 0 && !strstr(path, "/../"),
+                   "paths of items stay below Data/");
+    }
+    laya_package_manifest_close(&manifest);
+}
+
+static laya_status visit_blob(void *user, const laya_blob *blob, laya_error *error)
+{
+    (void)error;
+    unsigned *sum = user;
+    if (blob->size > 0) *sum += blob->data[0] + blob->data[blob->size - 1];
+    return LAYA_OK;
+}
+
+static void walk_weights(const fuzz_memory *memory, const part *weights)
+{
+    laya_error error = {0};
+    uint32_t count = 0;
+    unsigned sum = 0;
+    laya_status status = laya_weight_file_walk(weights->data, weights->size, visit_blob, &sum, &count, &error);
+    fuzz_check_status(memory, status, &error);
+}
+
+static void check_json(const char *text)
+{
+    laya_json doc;
+    fuzz_check(laya_json_parse(&doc, text, strlen(text), NULL, NULL) == LAYA_OK, "reports are valid JSON");
+    laya_json_close(&doc);
+}
+
+/* Whether the verifier finds no error. */
+static bool verify(fuzz_memory *memory, const laya_package *package)
+{
+    laya_error error = {0};
+    laya_verdict verdict;
+    laya_status status = laya_package_check(package, &verdict, &error);
+    fuzz_check_status(memory, status, &error);
+    fuzz_check(status == LAYA_OK || status == LAYA_ERROR_MEMORY, "what is wrong with a package is a finding");
+    if (status != LAYA_OK) return false;
+    bool good = verdict.errors == 0;
+    fuzz_check(verdict.finding_count <= LAYA_MAX_FINDINGS, "findings are limited");
+    fuzz_check(verdict.finding_count <= verdict.errors + verdict.warnings, "every finding is counted");
+    laya_verdict_close(&verdict);
+    return good;
+}
+
+static void describe(fuzz_memory *memory, const laya_package *package)
+{
+    laya_error error = {0};
+    char *json = NULL;
+    laya_status status = laya_package_describe(package, 1, &json, &error);
+    fuzz_check_status(memory, status, &error);
+    fuzz_check((status == LAYA_OK) == (json != NULL), "a description or an error");
+    if (json) check_json(json);
+    laya_package_release(package, json);
+}
+
+static void compare(fuzz_memory *memory, const laya_package *package, bool good)
+{
+    laya_error error = {0};
+    char *json = NULL;
+    int equal = 0;
+    laya_status status = laya_package_compare(package, package, &equal, &json, &error);
+    fuzz_check_status(memory, status, &error);
+    fuzz_check((status == LAYA_OK) == (json != NULL), "a comparison or an error");
+    if (json) {
+        fuzz_check(equal == 1 || !good, "a package without errors equals itself");
+        check_json(json);
+    }
+    laya_package_release(package, json);
+}
+
+/* What was read and can be written is read again. */
+static void write_again(fuzz_memory *memory, const laya_package *package, const part *weights)
+{
+    laya_error error = {0};
+    laya_buffer message;
+    laya_mil_program program;
+    laya_buffer_init(&message, &memory->hooks);
+    laya_mil_program_init(&program, &memory->hooks);
+    laya_status status = laya_model_encode(&package->program, &message, &error);
+    fuzz_check_status(memory, status, &error);
+    fuzz_check(status == LAYA_OK || status == LAYA_ERROR_MEMORY || status == LAYA_ERROR_UNSUPPORTED,
+               "a program that was read can be written");
+    if (status == LAYA_OK) {
+        status = laya_model_decode(&program, (const unsigned char *)message.data, message.size, weights->data,
+                                   weights->size, &error);
+        fuzz_check_status(memory, status, &error);
+        fuzz_check(status == LAYA_OK || status == LAYA_ERROR_MEMORY, "a program that was written can be read");
+    }
+    laya_mil_program_close(&program);
+    laya_buffer_close(&message);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    if (size < 9) return 0;
+    size_t at = 9;
+    part manifest = take_part(data, size, &at, read_size(data + 1));
+    part model = take_part(data, size, &at, read_size(data + 5));
+    part weights = take_part(data, size, &at, size);
+    fuzz_memory memory;
+    laya_error error = {0};
+    fuzz_memory_init(&memory, data[0]);
+
+    read_manifest(&memory, &manifest);
+    walk_weights(&memory, &weights);
+    /* Names for messages and reports; there are no such files. weights_path stays NULL: no file is mapped. */
+    char path[] = "fuzz.mlpackage", model_path[] = "model.mlmodel";
+    laya_package package = {.allocator = memory.hooks,
+                            .path = path,
+                            .model_path = model_path,
+                            .model_file = {model.data, model.size},
+                            .weight_file = {weights.data, weights.size}};
+    laya_mil_program_init(&package.program, &memory.hooks);
+    laya_status status = laya_model_decode(&package.program, model.data, model.size, weights.data, weights.size,
+                                           &error);
+    fuzz_check_status(&memory, status, &error);
+    if (status == LAYA_OK) {
+        bool good = verify(&memory, &package);
+        describe(&memory, &package);
+        compare(&memory, &package, good);
+        write_again(&memory, &package, &weights);
+    }
+    laya_mil_program_close(&package.program);
+    free(manifest.data);
+    free(model.data);
+    free(weights.data);
+    fuzz_memory_end(&memory);
+    return 0;
+}

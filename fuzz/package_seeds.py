@@ -1,0 +1,476 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Write the seeds of the fuzz target `package`: package_seeds.py [FOLDER]     (fuzz/corpus/package)
+
+Each seed is the allocation that fails (one byte), the sizes of Manifest.json and model.mlmodel (32 bits each,
+little-endian), these two files, and weight.bin. The messages are put together here byte by byte, without any
+protobuf library and without code of this project. Names of seeds say what they hold; other files of the folder are
+left as they are.
+"""
+import json
+import os
+import struct
+import sys
+
+FP16, FP32, INT32, BOOL, STRING = 10, 11, 23, 1, 2
+UINT8, UINT32, INT4, UINT4, UINT3, INT8 = 31, 33, 25, 35, 39, 21
+BLOB_CODES = {FP16: 1, FP32: 2, UINT8: 3, INT8: 4, INT4: 8, UINT4: 11, UINT3: 12}
+BITS = {FP16: 16, FP32: 32, UINT8: 8, INT8: 8, INT4: 4, UINT4: 4, UINT3: 3}
+WEIGHT_FILE = "@model_path/weights/weight.bin"
+
+# ---------------------------------------------------------------- protobuf
+
+
+def varint(value):
+    value &= (1 << 64) - 1
+    out = bytearray()
+    while value > 127:
+        out.append(value & 127 | 128)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def number(field, value):
+    return varint(field << 3) + varint(value)
+
+
+def message(field, *parts):
+    body = b"".join(part.encode() if isinstance(part, str) else part for part in parts)
+    return varint(field << 3 | 2) + varint(len(body)) + body
+
+
+# ---------------------------------------------------------------- types and values
+
+
+def dimension(size):
+    return message(1, number(1, size)) if size >= 0 else message(2)
+
+
+def tensor_type(dtype, shape=()):
+    rank = number(2, len(shape)) if shape else b""
+    return message(1, number(1, dtype), rank, *(message(3, dimension(size)) for size in shape))
+
+
+def named(name, type_bytes):
+    return message(1, name) + message(2, type_bytes)
+
+
+def immediate(dtype, shape, tensor):
+    return message(2, tensor_type(dtype, shape)) + message(3, message(1, tensor))
+
+
+def text_value(text):
+    return immediate(STRING, (), message(4, message(1, text)))
+
+
+def ints_value(values, shape=None):
+    values = [values] if isinstance(values, int) else values
+    shape = (len(values),) if shape is None else shape
+    return immediate(INT32, shape, message(2, message(1, *map(varint, values))))
+
+
+def bool_value(value):
+    return immediate(BOOL, (), message(3, message(1, varint(value))))
+
+
+def bytes_value(dtype, shape, data):
+    return immediate(dtype, shape, message(7, message(1, data)))
+
+
+def float_value(value):
+    return immediate(FP32, (), message(1, message(1, struct.pack("<f", value))))
+
+
+def blob_value(dtype, shape, offset, name=WEIGHT_FILE):
+    return message(2, tensor_type(dtype, shape)) + message(5, message(1, name), number(2, offset))
+
+
+# ---------------------------------------------------------------- operations
+
+
+def entry(field, key, value):
+    return message(field, message(1, key), message(2, value))
+
+
+def by_name(*names):
+    return b"".join(message(1, message(1, name)) for name in names)
+
+
+def in_place(value):
+    return message(1, message(2, value))
+
+
+def operation(kind, outputs, inputs=(), attributes=(), blocks=(), name=None):
+    """outputs: (name, type) pairs; inputs and attributes: (name, bytes) pairs."""
+    name = outputs[0][0] if name is None else name
+    return message(3, message(1, kind), *(entry(2, key, value) for key, value in inputs),
+                   *(message(3, named(*output)) for output in outputs), *(message(4, block) for block in blocks),
+                   entry(5, "name", text_value(name)), *(entry(5, key, value) for key, value in attributes))
+
+
+def const(name, dtype, shape, value):
+    return operation("const", [(name, tensor_type(dtype, shape))], attributes=[("val", value)])
+
+
+def block(operations, outputs, inputs=()):
+    return b"".join(message(1, named(*item)) for item in inputs) + b"".join(
+        message(2, name) for name in outputs) + b"".join(operations)
+
+
+def function(inputs, opset, body, specializations=None):
+    keys = [opset] if specializations is None else specializations
+    return b"".join(message(1, named(*item)) for item in inputs) + message(2, opset) + b"".join(
+        entry(3, key, body) for key in keys)
+
+
+# ---------------------------------------------------------------- models
+
+ARRAY_TYPES = {FP16: 65552, FP32: 65568, INT32: 131104}
+
+
+def array(dtype, shape, extra=b""):
+    return message(1, *map(varint, shape)) + number(2, ARRAY_TYPES[dtype]) + extra
+
+
+def feature(field, name, dtype, shape, extra=b""):
+    return message(field, message(1, name), message(3, message(5, array(dtype, shape, extra))))
+
+
+def model(version, description, functions, extra=b""):
+    program = number(1, 1) + b"".join(entry(2, name, body) for name, body in functions)
+    return number(1, version) + message(2, description) + extra + message(502, program)
+
+
+def simple(version, opset, operations, shape=(1, 4, 1, 8), out=(1, 4, 1, 8), dtype=FP16, outputs=("y",), extra=b""):
+    """A model of one function from x to y."""
+    description = feature(1, "x", dtype, shape) + feature(10, "y", dtype, out) + extra
+    body = block(operations, outputs)
+    return model(version, description, [("main", function([("x", tensor_type(dtype, shape))], opset, body))])
+
+
+def relu(x="x", y="y", shape=(1, 4, 1, 8)):
+    return operation("relu", [(y, tensor_type(FP16, shape))], [("x", by_name(x))])
+
+
+# ---------------------------------------------------------------- weight.bin
+
+
+def weight_file(*blobs):
+    """blobs: (dtype, elements, data)"""
+    out = bytearray(struct.pack("<II56x", len(blobs), 2))
+    offsets = []
+    for dtype, elements, data in blobs:
+        out += bytes(-len(out) % 64)
+        offsets.append(len(out))
+        padding = len(data) * 8 - elements * BITS[dtype]
+        out += struct.pack("<IIQQQ32x", 0xDEADBEEF, BLOB_CODES[dtype], len(data), len(out) + 64, padding) + data
+    return bytes(out), offsets
+
+
+# ---------------------------------------------------------------- Manifest.json
+
+
+def item(path, name, author="com.apple.CoreML", description="CoreML Model Specification"):
+    return {"author": author, "description": description, "name": name, "path": path}
+
+
+MODEL_ID, WEIGHTS_ID = "0B8A1E0C-3F0D-8A52-9B4E-2C7D6F11A001", "5D2C77AA-90B1-8C3E-8F00-1B2D3C4E5F60"
+MODEL_ITEM = item("com.apple.CoreML/model.mlmodel", "model.mlmodel")
+WEIGHTS_ITEM = item("com.apple.CoreML/weights", "weights", description="CoreML Model Weights")
+
+
+def manifest(items, root=MODEL_ID, version="1.0.0"):
+    document = {"fileFormatVersion": version, "itemInfoEntries": items, "rootModelIdentifier": root}
+    return json.dumps(document, indent=4, sort_keys=True).encode() + b"\n"
+
+
+PLAIN = manifest({MODEL_ID: MODEL_ITEM})
+FULL = manifest({MODEL_ID: MODEL_ITEM, WEIGHTS_ID: WEIGHTS_ITEM})
+
+# ---------------------------------------------------------------- good packages
+
+# The 204 bytes that Apple's coremltools writes for relu on fp16 [1, 4, 1, 8], input x, output y.
+GOLDEN = bytes.fromhex(
+    "080712260a110a01781a0c2a0a0a04010401081090800452110a01791a0c2a0a0a040104010810908004b21f9e01"
+    "08011299010a046d61696e1290010a230a0178121e0a1c080a10041a040a0208011a040a0208041a040a0208011a"
+    "040a0208081207436f72654d4c361a600a07436f72654d4c3612551201791a500a0472656c75120a0a017812050a"
+    "030a01781a230a0179121e0a1c080a10041a040a0208011a040a0208041a040a0208011a040a0208082a170a046e"
+    "616d65120f12040a0208021a070a0522030a0179")
+
+
+def conv_operations(weight):
+    """y = conv(x, weight): parameters partly const operations, partly in place."""
+    return [
+        weight,
+        const("pad_type", STRING, (), text_value("valid")),
+        const("pad", INT32, (4,), ints_value([0, 0, 0, 0])),
+        operation("conv", [("y", tensor_type(FP16, (1, 4, 1, 8)))],
+                  [("x", by_name("x")), ("weight", by_name("weight")), ("pad_type", by_name("pad_type")),
+                   ("pad", by_name("pad")), ("strides", in_place(ints_value([1, 1]))),
+                   ("dilations", in_place(ints_value([1, 1]))), ("groups", in_place(ints_value(1, ())))]),
+    ]
+
+
+WEIGHT_SHAPE = (4, 4, 1, 1)
+WEIGHT_TYPE = tensor_type(FP16, WEIGHT_SHAPE)
+HALVES = struct.pack("<16e", *(i / 4 - 2 for i in range(16)))
+
+
+def conv():
+    weights, offsets = weight_file((FP16, 16, HALVES), (FP32, 10, struct.pack("<10f", *range(10))))
+    operations = conv_operations(const("weight", FP16, WEIGHT_SHAPE, blob_value(FP16, WEIGHT_SHAPE, offsets[0])))
+    unused = const("unused", FP32, (10,), blob_value(FP32, (10,), offsets[1]))
+    metadata = message(100, message(1, "a conv"), entry(100, "laya.kind", "test"))
+    return simple(7, "CoreML6", [unused] + operations, extra=metadata), weights
+
+
+def lut_attributes():
+    """The iOS16 form: 4-bit indices as a uint8 blob, parameters are attributes."""
+    weights, offsets = weight_file((UINT8, 16, bytes(range(16))))
+    lut = operation("constexpr_lut_to_dense", [("weight", tensor_type(FP16, (8, 4, 1, 1)))], attributes=[
+        ("indices", blob_value(UINT8, (16,), offsets[0])),
+        ("lut", bytes_value(FP16, (16,), HALVES)),
+        ("shape", bytes_value(UINT32, (4,), struct.pack("<4I", 8, 4, 1, 1)))])
+    conv_op = operation("conv", [("y", tensor_type(FP16, (1, 8, 1, 8)))], [("x", by_name("x")),
+                                                                         ("weight", by_name("weight"))])
+    return simple(7, "CoreML6", [lut, conv_op], out=(1, 8, 1, 8)), weights
+
+
+def lut_inputs():
+    """The iOS18 form: sub-byte indices of 3 and 4 bits, a LUT in groups, parameters in place."""
+    weights, offsets = weight_file((UINT4, 16, bytes(range(8))), (UINT3, 16, bytes(range(6))))
+    four = operation("constexpr_lut_to_dense", [("weight", WEIGHT_TYPE)], [
+        ("indices", in_place(blob_value(UINT4, WEIGHT_SHAPE, offsets[0]))),
+        ("lut", in_place(bytes_value(FP16, (1, 1, 1, 1, 16, 1), HALVES)))])
+    three = operation("constexpr_lut_to_dense", [("grouped", WEIGHT_TYPE)], [
+        ("indices", in_place(blob_value(UINT3, WEIGHT_SHAPE, offsets[1]))),
+        ("lut", in_place(bytes_value(FP16, (2, 1, 1, 1, 8, 1), HALVES)))])
+    add = operation("add", [("sum", WEIGHT_TYPE)], [("x", by_name("weight")), ("y", by_name("grouped"))])
+    conv_op = operation("conv", [("y", tensor_type(FP16, (1, 4, 1, 8)))], [("x", by_name("x")),
+                                                                         ("weight", by_name("sum"))])
+    return simple(9, "CoreML8", [four, three, add, conv_op]), weights
+
+
+def quantized():
+    weights, offsets = weight_file((INT4, 16, bytes(range(8))), (INT8, 16, bytes(range(16))))
+    shift = operation("constexpr_blockwise_shift_scale", [("weight", WEIGHT_TYPE)], [
+        ("data", in_place(blob_value(INT4, WEIGHT_SHAPE, offsets[0]))),
+        ("scale", in_place(bytes_value(FP16, (4, 1, 1, 1), HALVES[:8])))])
+    affine = operation("constexpr_affine_dequantize", [("affine", WEIGHT_TYPE)], attributes=[
+        ("quantized_data", blob_value(INT8, WEIGHT_SHAPE, offsets[1])),
+        ("zero_point", bytes_value(INT8, (), b"\0")), ("scale", bytes_value(FP16, (), b"\0\x3c")),
+        ("axis", ints_value(0, ()))])
+    conv_op = operation("conv", [("y", tensor_type(FP16, (1, 4, 1, 8)))], [("x", by_name("x")),
+                                                                         ("weight", by_name("weight"))])
+    return simple(9, "CoreML8", [shift, affine, conv_op]), weights
+
+
+def attention():
+    t = tensor_type
+    operations = [
+        operation("transpose", [("k", t(FP16, (1, 8, 1, 4)))], [("x", by_name("x")),
+                                                              ("perm", in_place(ints_value([0, 3, 2, 1])))]),
+        operation("einsum", [("scores", t(FP16, (1, 8, 1, 8)))], [
+            ("values", by_name("k", "x")), ("equation", in_place(text_value("nchw,nwhu->nchu")))]),
+        operation("softmax", [("p", t(FP16, (1, 8, 1, 8)))], [("x", by_name("scores")),
+                                                            ("axis", in_place(ints_value(1, ())))]),
+        operation("split", [("a_0", t(FP16, (1, 4, 1, 8))), ("a_1", t(FP16, (1, 4, 1, 8)))], [
+            ("x", by_name("p")), ("axis", in_place(ints_value(1, ()))),
+            ("num_splits", in_place(ints_value(2, ())))], name="a"),
+        operation("concat", [("c", t(FP16, (1, 8, 1, 8)))], [
+            ("values", by_name("a_1", "a_0")), ("axis", in_place(ints_value(-3, ()))),
+            ("interleave", in_place(bool_value(0)))]),
+        operation("layer_norm", [("n", t(FP16, (1, 8, 1, 8)))], [
+            ("x", by_name("c")), ("axes", in_place(ints_value([1]))),
+            ("epsilon", in_place(bytes_value(FP16, (), b"\xa8\0")))]),
+        operation("reshape", [("r", t(FP16, (1, 4, 2, 8)))], [("x", by_name("n")),
+                                                            ("shape", in_place(ints_value([1, 4, -1, 8])))]),
+        operation("slice_by_index", [("s", t(FP16, (1, 4, 1, 8)))], [
+            ("x", by_name("r")), ("begin", in_place(ints_value([0, 0, 0, 0]))),
+            ("end", in_place(ints_value([1, 4, 1, 8])))]),
+        operation("gelu", [("g", t(FP16, (1, 4, 1, 8)))], [("x", by_name("s")),
+                                                         ("mode", in_place(text_value("EXACT")))]),
+        operation("mul", [("y", t(FP16, (1, 4, 1, 8)))], [("x", by_name("g")),
+                                                        ("y", in_place(bytes_value(FP16, (), b"\0\x30")))]),
+    ]
+    return simple(7, "CoreML6", operations)
+
+
+def nested():
+    """A condition and a loop."""
+    t = tensor_type(FP16, (1, 4, 1, 8))
+    yes, no = block([relu("x", "z1")], ["z1"]), block([], ["x"])
+    cond = operation("cond", [("y", t)], [("pred", by_name("flag"))], blocks=[yes, no])
+    inside = [relu("i", "i2")]
+    test = block([const("go", BOOL, (), bool_value(0))], ["go"], [("i1", t)])
+    loop = operation("while_loop", [("w", t)], [("loop_vars", by_name("x"))],
+                     blocks=[test, block(inside, ["i2"], [("i", t)])])
+    return simple(7, "CoreML6", [const("flag", BOOL, (), bool_value(1)), loop, cond])
+
+
+def several_functions():
+    """Two functions and a state."""
+    t = tensor_type(FP16, (1, 4, 1, 8))
+    state = message(5, message(1, t))
+    read = operation("read_state", [("held", t)], [("input", by_name("memory"))])
+    body = block([read, operation("add", [("y", t)], [("x", by_name("x")), ("y", by_name("held"))])], ["y"])
+    held = message(3, message(8, message(1, array(FP16, (1, 4, 1, 8)))))
+    parts = b""
+    for name in ("short", "long"):
+        parts += message(20, message(1, name), feature(2, "x", FP16, (1, 4, 1, 8)),
+                         feature(3, "y", FP16, (1, 4, 1, 8)), message(6, message(1, "memory"), held))
+    one = function([("memory", state), ("x", t)], "CoreML8", body)
+    return model(9, parts + message(21, "short"), [("short", one), ("long", one)])
+
+
+def kinds():
+    """Features and types that are read but not looked into, unknown operations and fields."""
+    shapes = message(21, message(1, message(1, varint(1), varint(4))), message(1, message(1, varint(1), varint(8))))
+    ranges = message(31, message(1, number(1, 1), number(2, -1)))
+    extra = feature(1, "e", FP32, (1, 4), shapes) + feature(1, "r", INT32, (1,), ranges)
+    extra += message(1, message(1, "image"), message(3, message(4, number(1, 8)), number(1000, 1)))
+    extra += message(10, message(1, "label"), message(3, message(3)))
+    t = tensor_type(FP16, (1, 4, 1, 8))
+    listed = message(2, message(1, tensor_type(INT32)), message(2, dimension(2)))
+    pair = message(3, message(1, tensor_type(INT32)), message(1, tensor_type(FP16, (-1, 4))))
+    table = message(4, message(1, tensor_type(STRING)), message(2, tensor_type(STRING)))
+    value = message(2, listed) + message(3, message(3, message(1, ints_value(1, ())), message(1, ints_value(2, ()))))
+    text = message(2, table) + message(3, message(4, message(1, message(1, text_value("a")),
+                                                              message(2, text_value("b")))))
+    operations = [
+        operation("make_list", [("l", listed)], [("init", in_place(value))], attributes=[("build", text)]),
+        operation("no_such_operation", [("u", pair)], [("x", by_name("x", "l"))]),
+        operation("relu", [("y", t)], [("x", by_name("x"))]) + message(99, "unknown field"),
+    ]
+    return simple(7, "CoreML6", operations, extra=extra)
+
+
+# ---------------------------------------------------------------- broken ones
+
+
+def deep(levels):
+    body = block([relu("x", "z")], ["z"])
+    for level in range(levels):
+        outer = operation("cond", [("c%d" % level, tensor_type(FP16, (1,)))], [("pred", by_name("x"))], blocks=[body])
+        body = block([outer], ["c%d" % level])
+    return simple(7, "CoreML6", [operation("cond", [("y", tensor_type(FP16, (1,)))], blocks=[body])])
+
+
+def deep_lists(levels):
+    value, kind = ints_value(1, ()), tensor_type(INT32)
+    for _ in range(levels):
+        value = message(2, message(2, message(1, kind))) + message(3, message(3, message(1, value)))
+    return simple(7, "CoreML6", [const("l", INT32, (), value), relu()])
+
+
+def broken_models():
+    shape = (1, 4, 1, 8)
+    yield "empty", b""
+    yield "no_program", number(1, 7) + message(500, b"")
+    yield "truncated", GOLDEN[:150]
+    yield "long_varint", b"\x08" + b"\xff" * 11
+    yield "length_beyond", b"\x12\xff\xff\xff\xff\x0f" + GOLDEN
+    yield "no_function", model(7, b"", [])
+    yield "no_block", model(7, b"", [("main", function([], "CoreML6", b"", []))])
+    yield "other_block", model(7, b"", [("main", function([], "CoreML6", block([relu()], ["y"]), ["a", "b"]))])
+    yield "twice_the_same_function", model(7, b"", [("main", b""), ("main", function([], "CoreML6", b""))])
+    yield "undefined", simple(7, "CoreML6", [relu("nothing")])
+    yield "later", simple(7, "CoreML6", [relu("z"), relu("x", "z")])
+    yield "duplicate", simple(7, "CoreML6", [relu(), relu("y", "y"), relu("y", "x")])
+    yield "bad_names", simple(7, "CoreML6", [relu("x", "1 a"), relu("x", "true"), relu("x", ""), relu("x", "y")])
+    yield "not_utf8", simple(7, "CoreML6", [relu("x", b"\xff\xc0".decode("latin1")), relu()]).replace(b"\xc3\xbf",
+                                                                                                    b"\xff\xff")
+    yield "nul_in_name", simple(7, "CoreML6", [relu("x", "a\0b"), relu()])
+    yield "wrong_shape", simple(7, "CoreML6", [relu(shape=(1, 4, 1, 9))])
+    yield "huge_shape", simple(7, "CoreML6", [relu(shape=(1 << 62, 1 << 62, -1, 0))])
+    yield "rank_six", simple(7, "CoreML6", [relu(shape=(1, 1, 1, 4, 1, 8))])
+    yield "rank_forty", simple(7, "CoreML6", [relu(shape=(1,) * 40)])
+    yield "constant_output", simple(7, "CoreML6", [const("y", FP16, shape, bytes_value(FP16, shape, HALVES * 4))])
+    yield "infinite", simple(7, "CoreML6", [const("i", FP16, (2,), bytes_value(FP16, (2,), b"\0\x7c\1\x7e")), relu()])
+    yield "short_constant", simple(7, "CoreML6", [const("c", FP16, (3,), bytes_value(FP16, (3,), b"\0\0")), relu()])
+    yield "no_value", simple(7, "CoreML6", [operation("const", [("c", tensor_type(FP16, (3,)))]), relu()])
+    yield "other_opset", simple(7, "CoreML8", [relu()])
+    yield "unknown_opset", simple(77, "CoreML77", [relu()])
+    yield "other_interface", simple(7, "CoreML6", [relu()], out=(1, 4, 1, 7), outputs=("y", "z", "y"))
+    yield "no_outputs", simple(7, "CoreML6", [operation("relu", [], [("x", by_name("x"))], name="r")], outputs=())
+    yield "deep_blocks", deep(30)
+    yield "too_deep_blocks", deep(300)
+    yield "too_deep_lists", deep_lists(300)
+
+
+def conv_model(weight):
+    return simple(7, "CoreML6", conv_operations(const("weight", FP16, WEIGHT_SHAPE, weight)))
+
+
+def broken_weights():
+    """A conv whose weight file or reference is damaged."""
+    good, weights = conv()
+    yield "missing", good, b""
+    yield "short", good, weights[:100]
+    yield "cut_data", good, weights[:140]
+    yield "version", good, weights[:4] + b"\3" + weights[5:]
+    yield "count", good, b"\xff\xff\xff\xff" + weights[4:]
+    yield "sentinel", good, weights[:64] + b"\0" + weights[65:]
+    yield "type", good, weights[:68] + b"\2" + weights[69:]
+    yield "size", good, weights[:72] + b"\xff" * 8 + weights[80:]
+    yield "place", good, weights[:80] + b"\xff" * 8 + weights[88:]
+    yield "padding", good, weights[:88] + b"\7" + weights[89:]
+    yield "gap", good, weights[:165] + b"\1" + weights[166:]
+    for offset in (0, 1, 65, 128, 1 << 20, 1 << 63, (1 << 64) - 64):
+        value = blob_value(FP16, WEIGHT_SHAPE, offset)
+        yield "offset_%x" % offset, conv_model(value), weights
+    yield "file_name", conv_model(blob_value(FP16, WEIGHT_SHAPE, 64, "@model_path/../other.bin")), weights
+
+
+def manifests():
+    """Manifests of other writers, and one for each rule that is broken."""
+    onnx = "com.microsoft.OnnxRuntime"
+    yield "onnxruntime", manifest({MODEL_ID: item(onnx + "/model.mlmodel", "model.mlmodel", onnx),
+                                   WEIGHTS_ID: item(onnx + "/weights", "weights", onnx)})
+    yield "chromium", manifest({MODEL_ID.lower(): item("model.mlmodel", "model.mlmodel", "Chromium", ""),
+                                WEIGHTS_ID.lower(): item("weights", "weights", "Chromium", "")}, MODEL_ID.lower())
+    yield "newer", manifest({MODEL_ID: MODEL_ITEM}, version="1.1.0")
+    yield "version_text", manifest({MODEL_ID: MODEL_ITEM}, version="1.0")
+    yield "version_number", manifest({MODEL_ID: MODEL_ITEM}, version=1)
+    yield "no_author", manifest({MODEL_ID: {key: MODEL_ITEM[key] for key in ("path", "name", "description")}})
+    yield "outside", manifest({MODEL_ID: item("com.apple.CoreML/../../model.mlmodel", "m")})
+    yield "absolute", manifest({MODEL_ID: item("/etc/passwd", "m")})
+    yield "other_root", manifest({MODEL_ID: MODEL_ITEM}, root=WEIGHTS_ID)
+    yield "no_items", manifest({})
+    yield "item_text", manifest({MODEL_ID: "text"})
+    yield "list", b"[1, {}]"
+    yield "not_json", b"{\"fileFormatVersion\": "
+    yield "empty", b""
+
+
+# ---------------------------------------------------------------- seeds
+
+
+def seeds():
+    good = [("relu", GOLDEN, b""), ("conv", *conv()), ("lut_attributes", *lut_attributes()),
+            ("lut_inputs", *lut_inputs()), ("quantized", *quantized()), ("attention", attention(), b""),
+            ("nested", nested(), b""), ("functions", several_functions(), b""), ("kinds", kinds(), b"")]
+    for name, bytes_of_model, weights in good:
+        yield name, 0, FULL if weights else PLAIN, bytes_of_model, weights
+        for fail_at in (2, 9, 30):
+            yield "%s_memory_%d" % (name, fail_at), fail_at, b"", bytes_of_model, weights
+    for name, bytes_of_model in broken_models():
+        yield "model_" + name, 0, b"", bytes_of_model, b""
+    for name, bytes_of_model, weights in broken_weights():
+        yield "weights_" + name, 0, b"", bytes_of_model, weights
+    for name, text in manifests():
+        yield "manifest_" + name, 0, text, b"", b""
+
+
+def main():
+    here = os.path.dirname(os.path.abspath(__file__))
+    folder = sys.argv[1] if len(sys.argv) > 1 else os.path.join(here, "corpus", "package")
+    os.makedirs(folder, exist_ok=True)
+    for name, fail_at, text, bytes_of_model, weights in seeds():
+        with open(os.path.join(folder, name), "wb") as file:
+            file.write(struct.pack("<BII", fail_at, len(text), len(bytes_of_model)) + text + bytes_of_model + weights)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* layac inspect */
+#include "layac.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char usage[] =
+    "usage: layac inspect [--ops] [--tree | --json] PACKAGE\n"
+    "       layac inspect --verify PACKAGE\n"
+    "       layac inspect --diff A B\n"
+    "\n"
+    "Prints the facts of a Core ML package as JSON: inputs and outputs, operations by kind, constants, files, "
+    "metadata.\n"
+    "PACKAGE is a .mlpackage directory or a bundle that layac export wrote; packages of other tools are read too.\n"
+    "\n"
+    "  --ops     also every operation, with types\n"
+    "  --tree    a tree for people instead of JSON\n"
+    "  --json    JSON, which is the default\n"
+    "  --verify  check the package and print what was found; exit code 7 when it does not pass\n"
+    "  --diff    compare two packages by meaning: names of values, order of maps and layout of files do not count;\n"
+    "            exit code 7 when they differ\n"
+    "  --help    this text\n";
+
+typedef struct settings {
+    bool ops, tree, json, verify, diff;
+} settings;
+
+static int describe(const settings *set, const laya_package *package)
+{
+    laya_error error;
+    char *json;
+    if (laya_package_describe(package, set->ops, &json, &error) != LAYA_OK) return layac_fail_library(&error);
+    int code = EXIT_OK;
+    if (set->tree)
+        code = layac_print_tree(json, strlen(json));
+    else
+        puts(json);
+    laya_package_release(package, json);
+    return code;
+}
+
+/* Print a report; a check that did not pass is no error of the command. */
+static int report(const laya_package *package, char *json, bool passed)
+{
+    puts(json);
+    laya_package_release(package, json);
+    return passed ? EXIT_OK : EXIT_CHECK;
+}
+
+static int verify(const laya_package *package)
+{
+    laya_error error;
+    char *json;
+    int passed;
+    if (laya_package_verify(package, &passed, &json, &error) != LAYA_OK) return layac_fail_library(&error);
+    return report(package, json, passed);
+}
+
+static int compare(const laya_package *package, const char *other_path)
+{
+    laya_error error;
+    laya_package *other;
+    char *json;
+    int equal;
+    if (laya_package_open(other_path, NULL, &other, &error) != LAYA_OK) return layac_fail_library(&error);
+    int code = laya_package_compare(package, other, &equal, &json, &error) == LAYA_OK ? report(package, json, equal)
+                                                                                      : layac_fail_library(&error);
+    laya_package_close(other);
+    return code;
+}
+
+static int inspect(const settings *set, char **paths)
+{
+    laya_package *package;
+    laya_error error;
+    int code;
+    if (laya_package_open(paths[0], NULL, &package, &error) != LAYA_OK) return layac_fail_library(&error);
+    if (set->diff)
+        code = compare(package, paths[1]);
+    else
+        code = set->verify ? verify(package) : describe(set, package);
+    laya_package_close(package);
+    if (code != EXIT_OK && code != EXIT_CHECK) return code;
+    int finished = layac_finish();
+    return finished == EXIT_OK ? code : finished;
+}
+
+/* Options that exclude each other. */
+static int check(const settings *set)
+{
+    if (set->verify && set->diff) return layac_fail(EXIT_USAGE, "inspect: give --verify or --diff, not both");
+    if (set->tree && set->json) return layac_fail(EXIT_USAGE, "inspect: give --tree or --json, not both");
+    if ((set->ops || set->tree) && (set->verify || set->diff))
+        return layac_fail(EXIT_USAGE, "inspect: --ops and --tree do not go with --verify and --diff");
+    return EXIT_OK;
+}
+
+int layac_inspect(int count, char **arguments)
+{
+    static const struct option options[] = {{"ops", no_argument, NULL, 'o'},
+                                            {"tree", no_argument, NULL, 't'},
+                                            {"json", no_argument, NULL, 'j'},
+                                            {"verify", no_argument, NULL, 'v'},
+                                            {"diff", no_argument, NULL, 'd'},
+                                            {"help", no_argument, NULL, 'h'},
+                                            {0}};
+    settings set = {0};
+    for (int option; (option = getopt_long(count, arguments, "h", options, NULL)) != -1;) {
+        switch (option) {
+        case 'o': set.ops = true; break;
+        case 't': set.tree = true; break;
+        case 'j': set.json = true; break;
+        case 'v': set.verify = true; break;
+        case 'd': set.diff = true; break;
+        case 'h': fputs(usage, stdout); return layac_finish();
+        default: fputs(usage, stderr); return EXIT_USAGE;
+        }
+    }
+    int code = check(&set);
+    if (code != EXIT_OK) return code;
+    int wanted = set.diff ? 2 : 1;
+    if (count - optind < wanted) {
+        return layac_fail(EXIT_USAGE, set.diff ? "inspect: --diff needs two packages"
+                                               : "inspect: no package; name a .mlpackage or a bundle");
+    }
+    if (count - optind > wanted)
+        return layac_fail(EXIT_USAGE, "inspect: unexpected argument '%s'", arguments[optind + wanted]);
+    return inspect(&set, arguments + optind);
+}
