@@ -382,6 +382,8 @@ def broken_models():
     yield "not_utf8", simple(7, "CoreML6", [relu("x", b"\xff\xc0".decode("latin1")), relu()]).replace(b"\xc3\xbf",
                                                                                                     b"\xff\xff")
     yield "nul_in_name", simple(7, "CoreML6", [relu("x", "a\0b"), relu()])
+    yield "same_parameter_twice", simple(7, "CoreML6", [operation(
+        "add", [("y", tensor_type(FP16, shape))], [("x", by_name("x")), ("y", by_name("x")), ("y", by_name("x"))])])
     yield "wrong_shape", simple(7, "CoreML6", [relu(shape=(1, 4, 1, 9))])
     yield "huge_shape", simple(7, "CoreML6", [relu(shape=(1 << 62, 1 << 62, -1, 0))])
     yield "rank_six", simple(7, "CoreML6", [relu(shape=(1, 1, 1, 4, 1, 8))])
@@ -407,6 +409,7 @@ def broken_weights():
     """A conv whose weight file or reference is damaged."""
     good, weights = conv()
     yield "missing", good, b""
+    yield "unused", GOLDEN, weights
     yield "short", good, weights[:100]
     yield "cut_data", good, weights[:140]
     yield "version", good, weights[:4] + b"\3" + weights[5:]

@@ -164,7 +164,7 @@ static laya_status find_weights(laya_package *package, const laya_package_manife
     for (int pass = 0; pass < 2; pass++) {
         for (uint32_t i = 0; i < manifest->count && !package->weights_path; i++) {
             const laya_package_item *item = &manifest->items[i];
-            if (item->weights == (pass == 0) && item != manifest->model) LAYA_TRY(take_weights(package, item, error));
+            if (item->weights == (pass == 0)) LAYA_TRY(take_weights(package, item, error));
         }
     }
     return LAYA_OK;

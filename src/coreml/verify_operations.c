@@ -25,8 +25,8 @@ typedef struct tally {
 typedef struct function_check {
     laya_checker *checker;
     laya_mil_opset opset;
-    laya_mil_names names; /* of the function's values; item: the value, or &out_of_scope */
-    laya_mil_value out_of_scope;
+    laya_mil_names names; /* of the function's values; item: the value, or what its scope's end left in its place */
+    laya_mil_value ended, ended_input; /* ended_input: an input of a nested block */
     laya_mil_names unknown;
     unknown_type *first_unknown, **last_unknown;
     tally nameless, high_rank;
@@ -53,8 +53,8 @@ static void check_rank(function_check *f, const laya_mil_value *value)
     }
 }
 
-/* A name becomes visible. */
-static laya_status define(function_check *f, laya_mil_value *value, laya_error *error)
+/* A name becomes visible. Blocks beside each other may call their inputs alike, as those of a while_loop do. */
+static laya_status define(function_check *f, laya_mil_value *value, bool block_input, laya_error *error)
 {
     void *older;
     if (!laya_mil_name_is_legal(value->name)) {
@@ -63,7 +63,7 @@ static laya_status define(function_check *f, laya_mil_value *value, laya_error *
                          value->name);
     }
     if (!laya_mil_names_put(&f->names, value->name, value, &older)) return laya_fail_memory(error, 0);
-    if (older) {
+    if (older && !(block_input && older == &f->ended_input)) {
         laya_check_error(f->checker, LAYA_CHECK_NAMES,
                          "'%.200s' is defined twice; every value of a function needs its own name", value->name);
     }
@@ -71,17 +71,18 @@ static laya_status define(function_check *f, laya_mil_value *value, laya_error *
     return LAYA_OK;
 }
 
-static laya_status define_all(function_check *f, laya_mil_value *const *values, uint32_t count, laya_error *error)
+static laya_status define_all(function_check *f, laya_mil_value *const *values, uint32_t count, bool block_inputs,
+                              laya_error *error)
 {
-    for (uint32_t at = 0; at < count; at++) LAYA_TRY(define(f, values[at], error));
+    for (uint32_t at = 0; at < count; at++) LAYA_TRY(define(f, values[at], block_inputs, error));
     return LAYA_OK;
 }
 
-static laya_status hide(function_check *f, laya_mil_value *const *values, uint32_t count, laya_error *error)
+static laya_status hide(function_check *f, laya_mil_value *const *values, uint32_t count, laya_mil_value *mark,
+                        laya_error *error)
 {
     for (uint32_t at = 0; at < count; at++) {
-        if (!laya_mil_names_put(&f->names, values[at]->name, &f->out_of_scope, NULL))
-            return laya_fail_memory(error, 0);
+        if (!laya_mil_names_put(&f->names, values[at]->name, mark, NULL)) return laya_fail_memory(error, 0);
     }
     return LAYA_OK;
 }
@@ -89,9 +90,9 @@ static laya_status hide(function_check *f, laya_mil_value *const *values, uint32
 /* The names of a nested block end with it. */
 static laya_status hide_block(function_check *f, const laya_mil_block *block, laya_error *error)
 {
-    LAYA_TRY(hide(f, block->inputs, block->input_count, error));
+    LAYA_TRY(hide(f, block->inputs, block->input_count, &f->ended_input, error));
     for (const laya_mil_op *op = block->first; op; op = op->next)
-        LAYA_TRY(hide(f, op->outputs, op->output_count, error));
+        LAYA_TRY(hide(f, op->outputs, op->output_count, &f->ended, error));
     return LAYA_OK;
 }
 
@@ -100,9 +101,9 @@ static bool is_defined(function_check *f, const laya_mil_binding *binding, const
 {
     if (!binding->name) return binding->constant != NULL;
     const laya_mil_value *value = laya_mil_names_get(&f->names, binding->name);
-    if (value && value != &f->out_of_scope && value == binding->value) return true;
+    if (value && value == binding->value) return true;
     const char *reason = "nothing of that name comes before";
-    if (value == &f->out_of_scope)
+    if (value == &f->ended || value == &f->ended_input)
         reason = "that name ends with its nested block";
     else if (value)
         reason = "that name has several meanings";
@@ -210,14 +211,8 @@ static laya_status check_unknown(function_check *f, const laya_mil_op *op, laya_
 {
     laya_mil_opset since = laya_mil_operation_since(op->type);
     if (since == 0 || f->opset == 0) return count_unknown(f, op, error);
-    if (since > f->opset) {
-        laya_check_error(f->checker, LAYA_CHECK_PARAMETERS,
-                         "%.200s: %.60s needs opset %s or later, the function has %s", laya_mil_op_label(op),
-                         op->type, laya_mil_opset_name(since), laya_mil_opset_name(f->opset));
-    } else {
-        laya_check_error(f->checker, LAYA_CHECK_PARAMETERS, "%.200s: opset %s has no %.60s any more",
-                         laya_mil_op_label(op), laya_mil_opset_name(f->opset), op->type);
-    }
+    laya_check_error(f->checker, LAYA_CHECK_PARAMETERS, "%.200s: opset %s has no %.60s; it exists from %s on",
+                     laya_mil_op_label(op), laya_mil_opset_name(f->opset), op->type, laya_mil_opset_name(since));
     return LAYA_OK;
 }
 
@@ -236,23 +231,43 @@ static void check_defaults(function_check *f, const laya_mil_op *op, const laya_
     }
 }
 
+/* The constant that a parameter of one value is bound to; NULL: none. */
+static const laya_mil_constant *bound_constant(const laya_mil_op *op, const char *parameter)
+{
+    const laya_mil_argument *argument = laya_mil_find_argument(op, parameter);
+    return argument && argument->count ? laya_mil_bound_constant(argument->bindings) : NULL;
+}
+
+/* The numbers of a floating-point constant are all above zero: sign clear, not all bits zero. */
+static bool is_positive(const laya_mil_constant *constant)
+{
+    size_t width = laya_mil_dtype_bits(constant->type.dtype) / 8;
+    if (width == 0 || !constant->bytes) return false;
+    for (uint64_t at = 0; at + width <= constant->size; at += width) {
+        unsigned any = 0;
+        for (size_t byte = 0; byte < width; byte++) any |= constant->bytes[at + byte];
+        if (any == 0 || constant->bytes[at + width - 1] & 0x80u) return false;
+    }
+    return true;
+}
+
 static void check_epsilon(function_check *f, const laya_mil_op *op)
 {
-    const laya_mil_argument *argument = laya_mil_find_argument(op, "epsilon");
-    const laya_mil_constant *constant = argument && argument->count ? laya_mil_bound_constant(argument->bindings)
-                                                                    : NULL;
+    const laya_mil_constant *constant = bound_constant(op, "epsilon"), *variance = bound_constant(op, "variance");
     double value;
     if (!constant || !laya_mil_constant_number(constant, &value) || value > 0) return;
-    const char *dtype = laya_mil_dtype_name(constant->type.dtype);
-    /* log(x + 0) and 1 / (x + 0) are what a converter may want. */
+    /* A weight and a bias alone are written as a batch_norm of variance 1 and epsilon 0. */
+    if (value == 0 && variance && is_positive(variance)) return;
+    const char *label = laya_mil_op_label(op), *dtype = laya_mil_dtype_name(constant->type.dtype);
     if (value == 0 && (strcmp(op->type, "log") == 0 || strcmp(op->type, "inverse") == 0)) {
-        laya_check_warning(f->checker, LAYA_CHECK_VALUES, "%.200s: the epsilon of %.60s is 0 (%s)",
-                           laya_mil_op_label(op), op->type, dtype);
-        return;
+        laya_check_warning(f->checker, LAYA_CHECK_VALUES,
+                           "%.200s: the epsilon of %.60s is 0 (%s): the result is infinite at 0", label, op->type,
+                           dtype);
+    } else {
+        laya_check_error(f->checker, LAYA_CHECK_VALUES,
+                         "%.200s: the epsilon of %.60s is %g; a positive value that %s can hold is needed (1e-5)",
+                         label, op->type, value, dtype);
     }
-    laya_check_error(f->checker, LAYA_CHECK_VALUES,
-                     "%.200s: the epsilon of %.60s is %g; a positive value that %s can hold is needed (1e-5)",
-                     laya_mil_op_label(op), op->type, value, dtype);
 }
 
 static laya_status check_known(function_check *f, const laya_mil_op *op, laya_error *error)
@@ -307,8 +322,8 @@ static laya_status check_step(function_check *f, const laya_walk *walk, laya_wal
 {
     switch (step) {
     case LAYA_WALK_OPERATION: return check_operation(f, walk->op, error);
-    case LAYA_WALK_RESULTS: return define_all(f, walk->op->outputs, walk->op->output_count, error);
-    case LAYA_WALK_ENTER: return define_all(f, walk->block->inputs, walk->block->input_count, error);
+    case LAYA_WALK_RESULTS: return define_all(f, walk->op->outputs, walk->op->output_count, false, error);
+    case LAYA_WALK_ENTER: return define_all(f, walk->block->inputs, walk->block->input_count, true, error);
     case LAYA_WALK_LEAVE:
         check_block_outputs(f, walk->block, walk->nested ? laya_mil_op_label(walk->op) : "the function",
                             walk->nested);
@@ -343,7 +358,7 @@ static void report_tallies(function_check *f)
 
 static laya_status check_function(function_check *f, const laya_mil_function *function, laya_error *error)
 {
-    LAYA_TRY(define_all(f, function->inputs, function->input_count, error));
+    LAYA_TRY(define_all(f, function->inputs, function->input_count, false, error));
     laya_walk walk;
     laya_walk_begin(&walk, function, &f->checker->scratch);
     for (;;) {

@@ -55,3 +55,5 @@ answered "$work/consumer/consumer_laya_static" "$model"
 echo "layac with its default model"
 answered "$prefix/bin/layac" predict --state "I was billed twice, please refund me." \
     --questions '{"refund": {"type": "noul", "instructions": "Is a refund requested?"}}'
+"$prefix/bin/layac" export --graph lean --output "$work/bundle" >"$work/summary"
+[ -f "$work/bundle/manifest.json" ] && grep -q '"package_sha256"' "$work/summary"

@@ -175,13 +175,13 @@ def norm(x, weight, epsilon):
 
 class Network:
     """The network in float64, of constants as a package of some precision holds them: the rotary tables and the
-    epsilons are rounded to it."""
+    epsilons are float32 numbers rounded to it."""
 
     def __init__(self, model, dtype):
         self.model, self.dtype, self.weight = model, dtype, model.double
 
     def round(self, values):
-        return np.asarray(values).astype(self.dtype).astype(np.float64)
+        return np.asarray(values).astype(np.float32).astype(self.dtype).astype(np.float64)
 
     def norm(self, x, name, epsilon):
         out = norm(x, self.weight(name + ".weight"), self.round(epsilon))

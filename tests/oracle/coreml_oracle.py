@@ -50,11 +50,12 @@ MADE = {"multilingual": "22,768,1152,4096,2", "large": "28,1024,2624,4096,2"}  #
 STUDY = {"multilingual": 6390, "large": 10594}
 TYPES = {"fp16": np.float16, "fp32": np.float32}
 
-# Largest differences, of max(1, |x|); the arithmetic is float64. Against PyTorch's recordings: its float32 arithmetic, and
-# in fp16 packages the rounding of the rotary tables. Against NumPy with the same constants: only the epsilon of
-# batch_norm and the order of sums.
+# Largest differences, of max(1, |x|); the arithmetic is float64.
+# Against PyTorch's recordings: its float32 arithmetic, and in fp16 packages the rounding of the rotary tables.
 GOLDEN = {("demo", "fp32"): 1e-5, ("demo", "fp16"): 5e-3, ("tiny", "fp32"): 1e-4, ("tiny", "fp16"): 2e-2}
-COMPUTED = 1e-6
+# Against NumPy with the same constants: the epsilon of batch_norm (per-head), and weights that folding 1 / sqrt(64) into
+# them makes subnormal (lean, fp16).
+COMPUTED = {("per-head", "fp32"): 1e-6, ("per-head", "fp16"): 1e-6, ("lean", "fp32"): 1e-9, ("lean", "fp16"): 3e-5}
 
 Task = collections.namedtuple("Task", "checkpoint kind graph precision length markers layer")
 
@@ -234,7 +235,8 @@ def check_random_body(program, model, task):
     expected_logits, expected_column = reference.Network(model, TYPES[task.precision]).body(inputs)
     logits.see(out["option_logits"][0, 0, 0], expected_logits)
     column.see(out["cls_column"][0, :, 0, 0], expected_column)
-    return "NumPy: %s, %s" % (logits.within(COMPUTED, "logits"), column.within(COMPUTED, "CLS column"))
+    bound = COMPUTED[task.graph, task.precision]
+    return "NumPy: %s, %s" % (logits.within(bound, "logits"), column.within(bound, "CLS column"))
 
 
 def check_block(program, model, task):
@@ -251,7 +253,7 @@ def check_block(program, model, task):
     else:
         expected = network.mlp(task.layer, x)
     seen.see(Evaluator(program).run(inputs)["hidden_out"][0, :, 0], expected)
-    return "NumPy: " + seen.within(COMPUTED, "layer output")
+    return "NumPy: " + seen.within(COMPUTED[task.graph, task.precision], "layer output")
 
 
 def check_traced_layer(program, model, task, folder):

@@ -61,8 +61,7 @@ class Package:
             for key, features in (("inputs", description.input), ("outputs", description.output)):
                 got = {item["name"]: (item["dtype"], item["shape"]) for item in function.get(key, [])
                        if not item.get("flexible")}
-                expected = {name: feature for name, feature in feature_types(features).items() if feature[1]}
-                expected = {name: expected[name] for name in got if name in expected}
+                expected = {name: feature for name, feature in feature_types(features).items() if name in got}
                 if got != expected:
                     raise ValueError("layac inspect: %s %s, coremltools %s" % (key, got, expected))
 

@@ -158,6 +158,50 @@ static void nested_same_name(laya_mil_program *program)
     add_cond(program, "inner", "inner");
 }
 
+/* Each of the two blocks has an input of this name. */
+static laya_mil_op *add_loop(laya_mil_program *program, const char *first, const char *second)
+{
+    laya_mil_op *loop = add_cond(program, "inner_0", "inner_1");
+    const char *names[2] = {first, second};
+    for (unsigned at = 0; at < 2; at++) {
+        laya_mil_block *block = &loop->blocks[at];
+        laya_mil_value *value = test_take(program, sizeof *value);
+        *value = (laya_mil_value){.name = names[at], .type = test_hidden_type()};
+        block->inputs = test_take(program, sizeof(laya_mil_value *));
+        block->inputs[0] = value;
+        block->input_count = 1;
+        test_bind(block->first->inputs[0].bindings, value);
+    }
+    return loop;
+}
+
+static void illegal_block_input(laya_mil_program *program)
+{
+    add_loop(program, "state", "repeated");
+}
+
+static void passed_on(laya_mil_program *program)
+{
+    laya_mil_op *loop = add_loop(program, "one", "two");
+    test_bind(loop->blocks[1].outputs, loop->blocks[1].inputs[0]); /* passed on unchanged */
+}
+
+static void block_inputs_alike(laya_mil_program *program)
+{
+    add_loop(program, "repeated", "repeated");
+}
+
+static void block_input_like_value(laya_mil_program *program)
+{
+    add_loop(program, "repeated", "soft");
+}
+
+static void output_like_block_input(laya_mil_program *program)
+{
+    add_loop(program, "repeated", "repeated");
+    test_append_unary(program, "relu", "repeated", "y");
+}
+
 static void nested_name_outside(laya_mil_program *program)
 {
     laya_mil_op *cond = add_cond(program, "inner_0", "inner_1");
@@ -503,6 +547,11 @@ static const test_change changes[] = {
     TEST_CHANGE(illegal_function_name, TEST_ERROR, 1, "function 'main-1': not a legal name"),
     TEST_CHANGE(nested_blocks, TEST_WARNING, 4, "operation cond is not known here: 1 of it"),
     TEST_CHANGE(nested_same_name, TEST_ALSO, 1, "'inner' is defined twice"),
+    TEST_CHANGE(passed_on, TEST_WARNING, 4, "operation cond is not known here: 1 of it"),
+    TEST_CHANGE(illegal_block_input, TEST_ALSO, 1, "'state' is no legal name"),
+    TEST_CHANGE(block_inputs_alike, TEST_WARNING, 4, "operation cond is not known here: 1 of it"),
+    TEST_CHANGE(block_input_like_value, TEST_ALSO, 1, "'soft' is defined twice"),
+    TEST_CHANGE(output_like_block_input, TEST_ALSO, 1, "'repeated' is defined twice"),
     TEST_CHANGE(nested_name_outside, TEST_ALSO, 1,
                 "after: x is 'inner_0', which is not defined: that name ends with its"),
     TEST_CHANGE(nested_name_in_sibling, TEST_ALSO, 1,

@@ -239,6 +239,55 @@ static void zero_epsilon_of_inverse(laya_mil_program *program)
     zero_epsilon_of(program, "inverse");
 }
 
+/* With the second variance; the others are 1. */
+static void zero_epsilon_of_batch_norm(laya_mil_program *program, uint16_t variance)
+{
+    uint16_t zeros[TEST_CHANNELS] = {0}, variances[TEST_CHANNELS];
+    for (int at = 0; at < TEST_CHANNELS; at++) variances[at] = at == 1 ? variance : 0x3c00;
+    zero_epsilon_of(program, "batch_norm");
+    laya_mil_op *op = test_find_op(program, "last");
+    laya_mil_type type = laya_mil_vector(LAYA_MIL_FP16, TEST_CHANNELS);
+    test_bind_constant(program, test_add_input(program, op, "mean"), type, zeros);
+    test_bind_constant(program, test_add_input(program, op, "variance"), type, variances);
+}
+
+static void weight_and_bias(laya_mil_program *program)
+{
+    zero_epsilon_of_batch_norm(program, 0x0001);
+}
+
+static void zero_variance(laya_mil_program *program)
+{
+    zero_epsilon_of_batch_norm(program, 0);
+}
+
+static void negative_variance(laya_mil_program *program)
+{
+    zero_epsilon_of_batch_norm(program, 0xbc00);
+}
+
+/* constexpr_lut_to_dense of iOS 16: fp16 [1, 10] from 4-bit indices and a table of `entries`. */
+static void add_lut(laya_mil_program *program, int64_t entries)
+{
+    laya_mil_type output = {LAYA_MIL_TENSOR, LAYA_MIL_FP16, 2, {1, 10}};
+    static const uint32_t shape[2] = {1, 10};
+    laya_mil_op *op = test_append_op(program, "constexpr_lut_to_dense", "looked_up", output);
+    test_add_attribute(program, op, "indices", test_make_constant(program, laya_mil_vector(LAYA_MIL_UINT8, 5), NULL));
+    test_add_attribute(program, op, "lut",
+                       test_make_constant(program, laya_mil_vector(LAYA_MIL_FP16, entries), NULL));
+    test_add_attribute(program, op, "shape", test_make_constant(program, laya_mil_vector(LAYA_MIL_UINT32, 2), shape));
+}
+
+static void lut_good(laya_mil_program *program)
+{
+    add_lut(program, 16);
+}
+
+static void lut_of_3_bits(laya_mil_program *program)
+{
+    add_lut(program, 8);
+}
+
 /* A const operation of these values, used by nothing. */
 static void add_values(laya_mil_program *program, laya_mil_dtype dtype, int64_t count, const void *bytes)
 {
@@ -336,8 +385,10 @@ static const test_change changes[] = {
     TEST_CHANGE(attribute_on_op, TEST_ERROR, 4, "soft (softmax): unknown attribute 'note'"),
     TEST_CHANGE(constexpr_in_inputs, TEST_ERROR, 4,
                 "expanded (constexpr_affine_dequantize): unknown parameter 'axis'"),
+    TEST_CHANGE(lut_good, TEST_NOTHING, 0, NULL),
+    TEST_CHANGE(lut_of_3_bits, TEST_ERROR, 4, "looked_up (constexpr_lut_to_dense): "),
     TEST_CHANGE(later_opset, TEST_ERROR, 4,
-                "attended: scaled_dot_product_attention needs opset CoreML8 or later, the function has"),
+                "attended: opset CoreML7 has no scaled_dot_product_attention; it exists from CoreML8 on"),
     TEST_CHANGE(unknown_ops, TEST_WARNING, 4,
                 "operation frobnicate is not known here: 2 of it not checked (first a)"),
     TEST_CHANGE(bound_in_place, TEST_NOTHING, 0, NULL),
@@ -351,6 +402,9 @@ static const test_change changes[] = {
     TEST_CHANGE(negative_epsilon, TEST_ERROR, 5, "norm: the epsilon of layer_norm is -1.00136e-05"),
     TEST_CHANGE(zero_epsilon_of_rsqrt, TEST_ERROR, 5, "last: the epsilon of rsqrt is 0"),
     TEST_CHANGE(zero_epsilon_of_inverse, TEST_WARNING, 5, "last: the epsilon of inverse is 0 (fp16)"),
+    TEST_CHANGE(weight_and_bias, TEST_NOTHING, 0, NULL),
+    TEST_CHANGE(zero_variance, TEST_ERROR, 5, "last: the epsilon of batch_norm is 0"),
+    TEST_CHANGE(negative_variance, TEST_ERROR, 5, "last: the epsilon of batch_norm is 0"),
     TEST_CHANGE(finite_values, TEST_NOTHING, 0, NULL),
     TEST_CHANGE(half_infinity, TEST_ERROR, 5, "constant 'values' (fp16 [9]): element 8 is infinite"),
     TEST_CHANGE(half_nan, TEST_ERROR, 5, "constant 'values' (fp16 [8]): element 2 is NaN"),
