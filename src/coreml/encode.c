@@ -127,8 +127,9 @@ static uint64_t load(const unsigned char *bytes, unsigned width)
     return value;
 }
 
-static laya_status encode_floats(encoder *e, const unsigned char *bytes, size_t count, LayaPb__TensorValue *out)
+static laya_status encode_floats(encoder *e, const unsigned char *bytes, size_t size, LayaPb__TensorValue *out)
 {
+    size_t count = size / 4;
     MAKE(e, out->floats, repeated_floats);
     TAKE(e, out->floats->values, count);
     out->floats->n_values = count;
@@ -139,8 +140,9 @@ static laya_status encode_floats(encoder *e, const unsigned char *bytes, size_t 
     return LAYA_OK;
 }
 
-static laya_status encode_doubles(encoder *e, const unsigned char *bytes, size_t count, LayaPb__TensorValue *out)
+static laya_status encode_doubles(encoder *e, const unsigned char *bytes, size_t size, LayaPb__TensorValue *out)
 {
+    size_t count = size / 8;
     MAKE(e, out->doubles, repeated_doubles);
     TAKE(e, out->doubles->values, count);
     out->doubles->n_values = count;
@@ -151,10 +153,11 @@ static laya_status encode_doubles(encoder *e, const unsigned char *bytes, size_t
     return LAYA_OK;
 }
 
-static laya_status encode_ints(encoder *e, laya_mil_dtype dtype, const unsigned char *bytes, size_t count,
+static laya_status encode_ints(encoder *e, laya_mil_dtype dtype, const unsigned char *bytes, size_t size,
                                LayaPb__TensorValue *out)
 {
     unsigned width = laya_mil_dtype_bits(dtype) / 8;
+    size_t count = size / width;
     MAKE(e, out->ints, repeated_ints);
     TAKE(e, out->ints->values, count);
     out->ints->n_values = count;
@@ -165,8 +168,9 @@ static laya_status encode_ints(encoder *e, laya_mil_dtype dtype, const unsigned 
     return LAYA_OK;
 }
 
-static laya_status encode_long_ints(encoder *e, const unsigned char *bytes, size_t count, LayaPb__TensorValue *out)
+static laya_status encode_long_ints(encoder *e, const unsigned char *bytes, size_t size, LayaPb__TensorValue *out)
 {
+    size_t count = size / 8;
     MAKE(e, out->long_ints, repeated_long_ints);
     TAKE(e, out->long_ints->values, count);
     out->long_ints->n_values = count;
@@ -193,19 +197,20 @@ static laya_status encode_strings(encoder *e, const char *const *strings, size_t
 }
 
 /* The bytes of a constant in memory, read from its source where it has one. */
-static laya_status constant_bytes(encoder *e, const laya_mil_constant *constant, const unsigned char **bytes)
+static laya_status constant_bytes(encoder *e, const laya_mil_constant *constant, const unsigned char **bytes,
+                                  size_t *byte_count)
 {
-    static const unsigned char none[1] = {0};
     const laya_mil_source *source = constant->source;
     char text[LAYA_MIL_TYPE_TEXT];
     uint64_t size;
-    *bytes = constant->bytes ? constant->bytes : none;
+    *bytes = constant->bytes;
     if (!laya_mil_type_size(&constant->type, &size) || size > LAYA_WIRE_MAX_SIZE ||
-        (size > 0 && !constant->bytes && !source)) {
+        (size > 0 && !*bytes && !source)) {
         return laya_fail(e->error, LAYA_ERROR_UNSUPPORTED, "a constant of type %s cannot be written in place",
                          laya_mil_type_text(&constant->type, text));
     }
-    if (constant->bytes || size == 0) return LAYA_OK;
+    *byte_count = (size_t)size;
+    if (*bytes || size == 0) return LAYA_OK;
     unsigned char *copy;
     TAKE(e, copy, (size_t)size);
     *bytes = copy;
@@ -216,24 +221,22 @@ static laya_status constant_bytes(encoder *e, const laya_mil_constant *constant,
 static laya_status encode_elements(encoder *e, const laya_mil_constant *constant, LayaPb__TensorValue *out)
 {
     const unsigned char *bytes;
-    uint64_t count, size;
+    size_t size;
     laya_mil_dtype dtype = constant->type.dtype;
     out->value_case = laya_wire_field(dtype);
     if (out->value_case == LAYA_PB__TENSOR_VALUE__VALUE_STRINGS)
         return encode_strings(e, constant->strings, constant->string_count, out);
-    LAYA_TRY(constant_bytes(e, constant, &bytes));
-    laya_mil_type_count(&constant->type, &count);
-    laya_mil_type_size(&constant->type, &size);
+    LAYA_TRY(constant_bytes(e, constant, &bytes, &size));
     switch (out->value_case) {
-    case LAYA_PB__TENSOR_VALUE__VALUE_FLOATS: return encode_floats(e, bytes, (size_t)count, out);
-    case LAYA_PB__TENSOR_VALUE__VALUE_DOUBLES: return encode_doubles(e, bytes, (size_t)count, out);
-    case LAYA_PB__TENSOR_VALUE__VALUE_INTS: return encode_ints(e, dtype, bytes, (size_t)count, out);
-    case LAYA_PB__TENSOR_VALUE__VALUE_LONG_INTS: return encode_long_ints(e, bytes, (size_t)count, out);
-    case LAYA_PB__TENSOR_VALUE__VALUE_BOOLS: return encode_bools(e, bytes, (size_t)count, out);
+    case LAYA_PB__TENSOR_VALUE__VALUE_FLOATS: return encode_floats(e, bytes, size, out);
+    case LAYA_PB__TENSOR_VALUE__VALUE_DOUBLES: return encode_doubles(e, bytes, size, out);
+    case LAYA_PB__TENSOR_VALUE__VALUE_INTS: return encode_ints(e, dtype, bytes, size, out);
+    case LAYA_PB__TENSOR_VALUE__VALUE_LONG_INTS: return encode_long_ints(e, bytes, size, out);
+    case LAYA_PB__TENSOR_VALUE__VALUE_BOOLS: return encode_bools(e, bytes, size, out);
     default: break;
     }
     MAKE(e, out->bytes, repeated_bytes);
-    out->bytes->values = (ProtobufCBinaryData){.len = (size_t)size, .data = (uint8_t *)bytes};
+    out->bytes->values = (ProtobufCBinaryData){.len = size, .data = (uint8_t *)bytes};
     return LAYA_OK;
 }
 

@@ -167,12 +167,12 @@ static laya_status visit_blob(void *user, const laya_blob *blob, laya_error *err
     const laya_reference *all = checker->references;
     while (f->next < checker->reference_count && all[f->next].constant->offset < blob->record)
         refuse_reference(checker, &all[f->next++]);
-    const laya_reference *first = &all[f->next];
-    if (f->next == checker->reference_count || first->constant->offset != blob->record) {
+    if (f->next == checker->reference_count || all[f->next].constant->offset != blob->record) {
         f->unused++;
         f->unused_bytes += blob->size;
         return LAYA_OK;
     }
+    const laya_reference *first = &all[f->next];
     for (; f->next < checker->reference_count && all[f->next].constant->offset == blob->record; f->next++)
         check_reference(checker, &all[f->next], blob);
     check_values(checker, first->op, first->parameter, first->constant);

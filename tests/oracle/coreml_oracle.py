@@ -8,7 +8,7 @@ For kinds body, layer and mlp, both graphs, both precisions and the checkpoints 
 multilingual, large (full-size layers, random weights, made in FOLDER):
 
 1. coremltools opens the package, finds the weights, infers the type of every operation again.
-2. Names, interface and the weight file's header, which coremltools does not look at.
+2. Names, interface and the weight file's header, which coremltools does not look at; manifest.json.
 3. Operations by kind are those that the architecture gives (coreml_checkpoint.expected_histogram).
 4. Every constant equals its checkpoint tensor to the last bit; rotary tables equal float64 tables, rounded.
 5. `layac inspect` counts the same and `layac inspect --verify` passes.
@@ -26,6 +26,7 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
 import argparse  # noqa: E402
 import collections  # noqa: E402
 import functools  # noqa: E402
+import hashlib  # noqa: E402
 import json  # noqa: E402
 import multiprocessing  # noqa: E402
 import re  # noqa: E402
@@ -155,6 +156,41 @@ def check_weights(package, model, task):
     if task.kind == "body" and used != model.body_tensors():
         raise ValueError("tensors left out: %s" % sorted(model.body_tensors() - used))
     return "%d tensors" % len(used)
+
+
+def sha256(path):
+    with open(path, "rb") as handle:
+        return hashlib.file_digest(handle, "sha256").hexdigest()
+
+
+def check_manifest(output, package, folder, task):
+    """manifest.json says what is there. Hashes of large files are taken as they are."""
+    with open(os.path.join(output, "manifest.json"), encoding="utf-8") as handle:
+        manifest = json.load(handle)
+    body = task.kind == "body"
+    expected = {"kind": task.kind, "graph": task.graph, "precision": task.precision,
+                "shape": {"batch": 1, "length": task.length, "options": task.markers if body else None},
+                "layer": None if body else task.layer, "specification_version": package.spec.specificationVersion}
+    counts = package.histogram()
+    del counts["const"]
+    expected["operations"] = {"total": sum(counts.values()), "constants": package.written()["main"]["const"],
+                              "by_kind": dict(counts)}
+    for key, value in expected.items():
+        if manifest[key] != value:
+            raise ValueError("manifest.json: %s is %s, expected %s" % (key, manifest[key], value))
+    files = {path: (os.path.join(output, path), entry["sha256"]) for path, entry in manifest["files"].items()}
+    present = {os.path.relpath(os.path.join(place, name), output) for place, _, names in os.walk(output)
+               for name in names}
+    if present != set(files) | {"manifest.json"}:
+        raise ValueError("manifest.json: files %s, there are %s" % (sorted(files), sorted(present)))
+    for key, name in (("weights", "model.safetensors"), ("config", "rl_agent_config.json"),
+                      ("encoder_config", "encoder/config.json"), ("tokenizer", "tokenizer/tokenizer.json"),
+                      ("tokenizer_config", "tokenizer/tokenizer_config.json")):
+        files["source " + name] = (os.path.join(folder, name), manifest["source"][key + "_sha256"])
+    for name, (path, digest) in files.items():
+        size = os.path.getsize(path)
+        if (size < 2 ** 26 and sha256(path) != digest) or manifest["files"].get(name, {"bytes": size})["bytes"] != size:
+            raise ValueError("manifest.json: %s has another hash or size" % name)
 
 
 # ---------------------------------------------------------------- numbers
@@ -317,6 +353,7 @@ def check_export(arguments, task):
         package, model = Package(os.path.join(output, "model.mlpackage")), reference.Checkpoint(folder)
         package.check_form()
         check_interface(package, model, task)
+        check_manifest(output, package, folder, task)
         yield check_counts(package, model, task)
         yield check_weights(package, model, task)
         inspect(arguments, package)
