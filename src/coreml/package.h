@@ -51,10 +51,10 @@ typedef struct laya_verdict {
     laya_arena arena;
     laya_finding *findings; /* at most LAYA_MAX_FINDINGS are kept */
     uint32_t finding_count;
-    uint32_t errors, warnings; /* all of them */
+    uint32_t errors, warnings;                                 /* all of them */
     uint32_t errors_of[LAYA_CHECKS], warnings_of[LAYA_CHECKS]; /* by check, from check 1 */
-    uint32_t checked_ops;      /* operations whose types were inferred again */
-    uint32_t unknown_ops;      /* operations that are not known here */
+    uint32_t checked_ops;                                      /* operations whose types were inferred again */
+    uint32_t unknown_ops;                                      /* operations that are not known here */
     uint32_t constants;
     uint64_t constant_bytes;
 } laya_verdict;

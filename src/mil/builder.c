@@ -252,7 +252,7 @@ laya_mil_value *laya_mil_input(laya_mil_builder *builder, const char *name, laya
     const char *full = make_name(builder, "", name);
     laya_mil_value *value = full ? make_value(builder, full) : NULL;
     laya_mil_value **inputs = take(builder, good(builder) ? function->input_count + 1 : 1, sizeof(laya_mil_value *));
-    if (!inputs) return NULL;
+    if (!inputs || !value) return NULL;
     value->type = type;
     if (function->input_count) memcpy(inputs, function->inputs, function->input_count * sizeof(laya_mil_value *));
     inputs[function->input_count++] = value;

@@ -424,7 +424,7 @@ static laya_status check_variables(const laya_mil_inference *in)
     for (const laya_mil_parameter *at = in->operation->parameters; at->name; at++) {
         const laya_mil_argument *argument = laya_mil_find_argument(in->op, at->name);
         uint32_t count = argument ? argument->count : 0;
-        unsigned letter = at->variable & 127u;
+        unsigned letter = (unsigned char)at->variable & 127u;
         for (uint32_t binding = 0; letter && binding < count; binding++) {
             laya_mil_dtype dtype = laya_mil_bound_type(&argument->bindings[binding])->dtype;
             if (!first[letter].name) {

@@ -21,16 +21,18 @@ class Tensors:
     """A safetensors file."""
 
     def __init__(self, path):
+        self.path = path
         with open(path, "rb") as handle:
             size = struct.unpack("<Q", handle.read(8))[0]
             self.header = json.loads(handle.read(size))
-        self.data = np.memmap(path, np.uint8, "r", offset=8 + size)
+        self.start = 8 + size
 
     def tensor(self, name):
         """As stored."""
         entry = self.header[name]
-        begin, end = entry["data_offsets"]
-        return self.data[begin:end].view({"F16": "<f2", "F32": "<f4"}[entry["dtype"]]).reshape(entry["shape"])
+        kind = {"F16": "<f2", "F32": "<f4"}[entry["dtype"]]
+        count = int(np.prod(entry["shape"], dtype=np.int64))
+        return np.fromfile(self.path, kind, count, offset=self.start + entry["data_offsets"][0]).reshape(entry["shape"])
 
     def double(self, name):
         return self.tensor(name).astype(np.float64)

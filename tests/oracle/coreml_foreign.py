@@ -208,11 +208,24 @@ def makers():
     return table
 
 
-def make(name, folder):
-    """Path of the package, written quietly."""
-    os.makedirs(folder, exist_ok=True)
-    path = os.path.join(folder, name + ".mlpackage")
+@contextlib.contextmanager
+def quiet():
+    """Without coremltools' progress bars."""
     with open(os.devnull, "w", encoding="utf-8") as sink:
         with contextlib.redirect_stdout(sink), contextlib.redirect_stderr(sink):
-            makers()[name](path)
+            yield
+
+
+def make(name, folder):
+    """Path of the package."""
+    os.makedirs(folder, exist_ok=True)
+    path = os.path.join(folder, name + ".mlpackage")
+    with quiet():
+        makers()[name](path)
     return path
+
+
+def rewrite(package, path):
+    """Write the program of a package again."""
+    with quiet():
+        write(package.program, {6: TARGET.iOS15, 7: TARGET.iOS16}[package.spec.specificationVersion], path)

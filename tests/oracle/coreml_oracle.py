@@ -16,6 +16,8 @@ multilingual, large (full-size layers, random weights, made in FOLDER):
    column, the action logits that PyTorch recorded in the golden cases; for full-size shapes and the small kinds the
    values of a NumPy float64 implementation, and the layer outputs that PyTorch recorded.
 
+7. What coremltools writes of the loaded program has no difference for `layac inspect --diff`.
+
 Then packages that coremltools itself writes are read by layac (coreml_foreign.py). Exit code 1 when anything fails.
 """
 import os
@@ -337,6 +339,14 @@ def inspect(arguments, package):
     run(arguments.layac, "inspect", "--verify", package.path)
 
 
+def check_rewriting(arguments, package):
+    """What coremltools writes of the same program means the same to layac."""
+    path = package.path[:-len(".mlpackage")] + "-rewritten.mlpackage"
+    coreml_foreign.rewrite(package, path)
+    run(arguments.layac, "inspect", "--diff", package.path, path)
+    return "equal when coremltools writes it"
+
+
 def export(arguments, task, folder, output):
     run(arguments.layac, "export", "--model", folder, "--kind", task.kind, "--length", str(task.length), "--graph",
         task.graph, "--precision", task.precision, "--markers", str(task.markers), "--layer", str(task.layer),
@@ -358,6 +368,8 @@ def check_export(arguments, task):
         yield check_weights(package, model, task)
         inspect(arguments, package)
         yield from check_numbers(package, model, task, golden)
+        if golden and task.length == 96:
+            yield check_rewriting(arguments, package)
     finally:
         shutil.rmtree(output, ignore_errors=True)
 
