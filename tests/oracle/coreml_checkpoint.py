@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What an exported package must hold and compute, from the checkpoint's files alone.
 
-Reads model.safetensors itself and states, for both graphs, which constants stand in which order, what operations there
-are, and what the graph computes (NumPy float64). Shares no code with the library.
+Reads model.safetensors itself and states, for both graphs, which constants stand in which order, what operations
+there are, and what the graph computes (NumPy float64). Shares no code with the library.
 """
 import collections
 import json

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compare every constant of an exported program, bit by bit, with the checkpoint tensor that it must hold.
 
-The operations that carry weights form one chain (each needs the result of the one before), so their order in a program
-is the order of the network. Walking it in step with coreml_checkpoint.expected_constants tells which constant stands
-for which tensor, without looking at names.
+The operations that carry weights form one chain (each needs the result of the one before), so their order in a
+program is the order of the network. Walking it in step with coreml_checkpoint.expected_constants tells which constant
+stands for which tensor, without looking at names.
 """
 import collections
 
@@ -169,11 +169,13 @@ class Walk:
         expected = collections.Counter()
         if not lean:
             expected["scale"] = heads
-        if event.theta is not None:
-            expected.update(cosine=1, sine=1, rotation=1) if lean else expected.update(cosine=4 * heads, sine=4 * heads)
+        if event.theta is not None and lean:
+            expected.update(cosine=1, sine=1, rotation=1)
+        elif event.theta is not None:
+            expected.update(cosine=4 * heads, sine=4 * heads)
         if seen != expected:
-            raise Mismatch("RoPE before %s: %s, expected %s" % (self.carriers and self.carriers[0][0].name, dict(seen),
-                                                                dict(expected)))
+            where = self.carriers[0][0].name if self.carriers else "the end"
+            raise Mismatch("RoPE before '%s': %s, expected %s" % (where, dict(seen), dict(expected)))
 
     def is_projection(self, carrier):
         op, constants = carrier

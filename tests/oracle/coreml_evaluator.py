@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Run a program that coremltools loaded, in NumPy, in one float type throughout.
 
-Stored constants keep their values (fp16 weights are what they are), the arithmetic is done in the type asked for. Only
-the operations and the forms of them that an exported graph may use are known; anything else is an error.
+Stored constants keep their values (fp16 weights are what they are), the arithmetic is done in the type asked for.
+Only the operations and the forms of them that an exported graph may use are known; anything else is an error.
 """
 import math
 
@@ -117,7 +117,7 @@ class Evaluator:
                 continue
             results = self.step(op, values)
             for variable, result in zip(op.outputs, results if isinstance(results, list) else [results]):
-                require(result.shape == tuple(variable.shape), op, "result %s, declared %s" % (result.shape, variable.shape))
+                require(result.shape == tuple(variable.shape), op, "a result of another shape than declared")
                 values[variable.name] = result
                 uses[variable.name] = len(variable.child_ops)
             for name in {name for argument in op.inputs.values() for name in self.names(argument)}:

@@ -170,7 +170,8 @@ def many_operations(path):
         z = mb.squeeze(x=mb.tile(x=mb.expand_dims(x=z, axes=[0, 1]), reps=[1, 1, 1, 2]), axes=[0])
         z = mb.select(cond=mb.greater(x=z, y=half(0)), a=z, b=mb.sub(x=z, y=z))
         z = mb.cast(x=mb.cast(x=z, dtype="fp32"), dtype="fp16")
-        z = mb.pad(x=mb.clip(x=z, alpha=half(0), beta=half(1)), pad=[0, 0, 1, 1], mode="constant", constant_val=half(0))
+        z = mb.clip(x=z, alpha=half(0), beta=half(1))
+        z = mb.pad(x=z, pad=[0, 0, 1, 1], mode="constant", constant_val=half(0))
         z = mb.concat(values=[
             mb.pow(x=z, y=half(2)), mb.sigmoid(x=z), mb.silu(x=z), mb.tanh(x=z), mb.erf(x=z), mb.sin(x=z), mb.cos(x=z),
             mb.sqrt(x=z), mb.square(x=z), mb.abs(x=z), mb.inverse(x=z, epsilon=half(1e-3)),
@@ -199,10 +200,10 @@ def makers():
     table["ios18-linear-symmetric-4-bit"] = quantized("ios18", mode="linear_symmetric", dtype="int4",
                                                       granularity="per_block", block_size=32)
     table["ios16-sparse"], table["ios18-sparse"] = pruned("ios16"), pruned("ios18")
-    table["ios18-sparse-palette"] = jointly_compressed(
-        compress.palettize_weights, compress.OpPalettizerConfig(mode="uniform", nbits=4, weight_threshold=100))
-    table["ios18-sparse-linear"] = jointly_compressed(
-        compress.linear_quantize_weights, compress.OpLinearQuantizerConfig(mode="linear_symmetric", weight_threshold=100))
+    palette = compress.OpPalettizerConfig(mode="uniform", nbits=4, weight_threshold=100)
+    table["ios18-sparse-palette"] = jointly_compressed(compress.palettize_weights, palette)
+    linear = compress.OpLinearQuantizerConfig(mode="linear_symmetric", weight_threshold=100)
+    table["ios18-sparse-linear"] = jointly_compressed(compress.linear_quantize_weights, linear)
     table.update({"cond": conditional, "while-loop": loop, "state": stateful, "two-functions": two_functions,
                   "flexible-shape": flexible, "many-operations": many_operations})
     return table

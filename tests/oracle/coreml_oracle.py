@@ -27,7 +27,9 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
 
 import argparse  # noqa: E402
 import collections  # noqa: E402
-import functools  # noqa: E402
+import concurrent.futures  # noqa: E402
+import contextlib  # noqa: E402
+import gc  # noqa: E402
 import hashlib  # noqa: E402
 import json  # noqa: E402
 import multiprocessing  # noqa: E402
@@ -56,8 +58,8 @@ TYPES = {"fp16": np.float16, "fp32": np.float32}
 # Largest differences, of max(1, |x|); the arithmetic is float64.
 # Against PyTorch's recordings: its float32 arithmetic, and in fp16 packages the rounding of the rotary tables.
 GOLDEN = {("demo", "fp32"): 1e-5, ("demo", "fp16"): 5e-3, ("tiny", "fp32"): 1e-4, ("tiny", "fp16"): 2e-2}
-# Against NumPy with the same constants: the epsilon of batch_norm (per-head), and weights that folding 1 / sqrt(64) into
-# them makes subnormal (lean, fp16).
+# Against NumPy with the same constants: the epsilon of batch_norm (per-head), and weights that become subnormal when
+# 1 / sqrt(64) is folded into them (lean, fp16).
 COMPUTED = {("per-head", "fp32"): 1e-6, ("per-head", "fp16"): 1e-6, ("lean", "fp32"): 1e-9, ("lean", "fp16"): 3e-5}
 
 Task = collections.namedtuple("Task", "checkpoint kind graph precision length markers layer")
@@ -70,6 +72,19 @@ def name_of(task):
 
 def label(task):
     return "coremltools-" + task if isinstance(task, str) else name_of(task)
+
+
+def is_heavy(task):
+    """coremltools needs 3 GiB to load it: one at a time."""
+    return not isinstance(task, str) and (task.checkpoint, task.kind, task.precision) == ("large", "body", "fp32")
+
+
+def spread(tasks):
+    """The same tasks, heavy ones apart from each other."""
+    heavy, others = [task for task in tasks if is_heavy(task)], [task for task in tasks if not is_heavy(task)]
+    for at, task in enumerate(heavy):
+        others.insert(6 * at, task)
+    return others
 
 
 def all_tasks():
@@ -191,7 +206,8 @@ def check_manifest(output, package, folder, task):
         files["source " + name] = (os.path.join(folder, name), manifest["source"][key + "_sha256"])
     for name, (path, digest) in files.items():
         size = os.path.getsize(path)
-        if (size < 2 ** 26 and sha256(path) != digest) or manifest["files"].get(name, {"bytes": size})["bytes"] != size:
+        stated = manifest["files"].get(name, {"bytes": size})["bytes"]
+        if stated != size or (size < 2 ** 26 and sha256(path) != digest):
             raise ValueError("manifest.json: %s has another hash or size" % name)
 
 
@@ -386,18 +402,21 @@ def check(arguments, task):
     """(name, passed, what was found, seconds)"""
     foreign, start, found, passed = isinstance(task, str), time.monotonic(), [], False
     try:
-        for text in check_foreign(arguments, task) if foreign else check_export(arguments, task):
-            found.append(text)
+        with arguments.lock if is_heavy(task) else contextlib.nullcontext():
+            for text in check_foreign(arguments, task) if foreign else check_export(arguments, task):
+                found.append(text)
         passed = True
     except Exception as error:  # whatever goes wrong is this package's failure
         expected = isinstance(error, ValueError)
         found.append("%s: %s" % (type(error).__name__, error if expected else traceback.format_exc()))
+    gc.collect()  # a program refers to itself
     return label(task), passed, "; ".join(found), time.monotonic() - start
 
 
 def make_checkpoints(arguments):
     """Folders of all checkpoints and of their golden cases."""
-    folders = {name: tuple(os.path.join(arguments.repo, folder) for folder in pair) for name, pair in REPOSITORY.items()}
+    folders = {name: tuple(os.path.join(arguments.repo, folder) for folder in pair)
+               for name, pair in REPOSITORY.items()}
     tokenizer = os.path.join(arguments.repo, "models", "laya-demo", "tokenizer")
     for name, shape in MADE.items():
         folder = os.path.join(arguments.data, "checkpoint-" + name)
@@ -407,34 +426,43 @@ def make_checkpoints(arguments):
     return folders
 
 
+def check_all(arguments, tasks):
+    """Names of the packages that failed."""
+    failed = []
+    with multiprocessing.Manager() as manager, concurrent.futures.ProcessPoolExecutor(arguments.processes) as pool:
+        arguments.lock = manager.Lock()
+        running = [pool.submit(check, arguments, task) for task in tasks]
+        for at, future in enumerate(concurrent.futures.as_completed(running), 1):
+            name, passed, text, seconds = future.result()
+            print("%s %d/%d %s: %s (%.1f s)" % ("PASS" if passed else "FAIL", at, len(tasks), name, text, seconds),
+                  flush=True)
+            failed += [] if passed else [name]
+    return failed
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--layac", required=True, help="the command to test")
     parser.add_argument("--make-checkpoint", required=True, help="laya-make-checkpoint")
-    parser.add_argument("--data", required=True, help="folder for checkpoints and packages, several gigabytes for a while")
+    parser.add_argument("--data", required=True, help="folder for checkpoints and packages: 5 GB for a while")
     parser.add_argument("--repo", default=os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."),
                         help="the source tree (default: the one of this script)")
     parser.add_argument("--only", default="", help="regular expression: check only packages whose name it finds")
     parser.add_argument("--processes", type=int, default=2, help="packages at a time (default 2)")
     arguments = parser.parse_args()
-    tasks = [task for task in all_tasks() + list(coreml_foreign.makers()) if re.search(arguments.only, label(task))]
-    start, failed = time.monotonic(), []
+    tasks = [task for task in spread(all_tasks()) + list(coreml_foreign.makers())
+             if re.search(arguments.only, label(task))]
+    start = time.monotonic()
     os.makedirs(arguments.data, exist_ok=True)
     try:
         arguments.folders = make_checkpoints(arguments)
-        with multiprocessing.Pool(arguments.processes, maxtasksperchild=1) as pool:
-            results = pool.imap_unordered(functools.partial(check, arguments), tasks)
-            for at, (name, passed, text, seconds) in enumerate(results, 1):
-                print("%s %d/%d %s: %s (%.1f s)" % ("PASS" if passed else "FAIL", at, len(tasks), name, text, seconds),
-                      flush=True)
-                failed += [] if passed else [name]
+        failed = check_all(arguments, tasks)
     finally:
-        for name in MADE:
-            shutil.rmtree(os.path.join(arguments.data, "checkpoint-" + name), ignore_errors=True)
-        shutil.rmtree(os.path.join(arguments.data, "coreml"), ignore_errors=True)
+        for folder in ["checkpoint-" + name for name in MADE] + ["coreml"]:
+            shutil.rmtree(os.path.join(arguments.data, folder), ignore_errors=True)
     peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 2 ** 20
-    print("%d packages, %d failed, %.0f s, largest process %.1f GiB" % (len(tasks), len(failed),
-                                                                       time.monotonic() - start, peak))
+    print("%d packages, %d failed, %.0f s, largest process %.1f GiB"
+          % (len(tasks), len(failed), time.monotonic() - start, peak))
     for name in failed:
         print("  FAILED " + name)
     return 1 if failed or not tasks else 0
