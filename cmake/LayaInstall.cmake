@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# cmake --install: libraries, headers, pkg-config file, CMake package, command, demo model, documents.
+# cmake --install: libraries, headers, pkg-config file, CMake package, command, demo model, fixture, documents.
 include(CMakePackageConfigHelpers)
 
 install(TARGETS laya EXPORT layaSharedTargets
@@ -22,6 +22,9 @@ endforeach()
 
 # pkg-config --cflags --libs laya; the prefix is relative to the file, so that the tree can be moved.
 file(RELATIVE_PATH prefix_from_pc "/prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/prefix")
+if(APPLE)
+  set(frameworks_of_pc " -framework CoreML -framework Foundation")
+endif()
 configure_file(cmake/laya.pc.in "${PROJECT_BINARY_DIR}/laya.pc" @ONLY)
 install(FILES "${PROJECT_BINARY_DIR}/laya.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
 
@@ -31,8 +34,9 @@ if(LAYA_BUILD_TOOLS)
   install(FILES completions/layac.bash DESTINATION "${CMAKE_INSTALL_DATADIR}/bash-completion/completions" RENAME layac)
   install(FILES completions/_layac DESTINATION "${CMAKE_INSTALL_DATADIR}/zsh/site-functions")
   install(FILES completions/layac.fish DESTINATION "${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d")
-  # layac finds its default model at ../share/laya/models/laya-demo from its own place.
+  # layac finds its default model and fixture in ../share/laya from its own place.
   install(DIRECTORY models/laya-demo DESTINATION "share/laya/models")
+  install(DIRECTORY fixtures DESTINATION "share/laya")
 endif()
 
 install(FILES LICENSE NOTICE README.md CHANGELOG.md DESTINATION "${CMAKE_INSTALL_DOCDIR}" OPTIONAL)

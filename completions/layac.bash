@@ -8,24 +8,39 @@ _layac()
 
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
-        words="predict info tokenize export probe inspect help --version --help"
+        words="predict info tokenize export probe inspect reference validate benchmark help --version --help"
     else
+        [[ $command$previous != benchmark--long ]] || previous="" # has no argument there
         case $previous in
-            --model | --source | --output) files=folders ;;
-            --state-file | --state-json-file | --questions | --lang-temperatures | --tokenizer | --file) files=yes ;;
+            --model | --source | --package | --cache | --compare) files=folders ;;
+            --output)
+                files=folders
+                case $command in reference | validate | benchmark) files=yes ;; esac
+                ;;
+            --state-file | --state-json-file | --questions | --lang-temperatures | --tokenizer | --file | --fixture)
+                files=yes
+                ;;
+            --reference | --html) files=yes ;;
             --precision)
                 words="float double"
                 [[ $command == predict ]] || words="fp16 fp32"
                 ;;
+            --backend) words="native interpreter coreml" ;;
+            --compute-units) words="cpu cpu_gpu cpu_ne all" ;;
+            --numerics) words="fp16 fp16-strict fp32" ;;
+            --long) words="native" ;;
             --kind) words="body layer mlp" ;;
             --graph) words="per-head lean" ;;
             --length | --markers | --layer | --weights-sha256) return ;;
+            --repeats | --cycles | --warmups | --calls | --power | --power-interval | --block-seconds) return ;;
+            --idle-seconds) return ;;
             --state | --state-json | --text | --threads | --max-len | --head-max-len | --min-confidence | --lang) return ;;
             *)
                 case $command in
                     predict) words="--model --state --state-file --state-json --state-json-file --questions --pretty
                         --table --raw --state-token-counts --threads --max-len --head-max-len --min-confidence --lang
-                        --lang-temperatures --precision --help" ;;
+                        --lang-temperatures --precision --package --backend --compute-units --numerics --cache
+                        --long --help" ;;
                     info) words="--model --hashes --help" ;;
                     tokenize) words="--model --tokenizer --text --file --lines --tokens --help" ;;
                     export | probe) words="--model --source --output --kind --length --graph --precision --markers
@@ -34,7 +49,13 @@ _layac()
                         words="--ops --tree --json --verify --diff --help"
                         [[ $word == -* ]] || files=folders
                         ;;
-                    help) words="predict info tokenize export probe inspect" ;;
+                    reference) words="--model --output --fixture --threads --help" ;;
+                    validate) words="--package --output --reference --fixture --repeats --html --length --model --backend
+                        --compute-units --numerics --cache --threads --help" ;;
+                    benchmark) words="--package --output --long --compare --cycles --warmups --calls --power
+                        --power-interval --block-seconds --idle-seconds --length --model --backend --compute-units
+                        --numerics --cache --threads --help" ;;
+                    help) words="predict info tokenize export probe inspect reference validate benchmark" ;;
                 esac
                 ;;
         esac

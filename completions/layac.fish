@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # fish completion for layac
 
-set -l commands predict info tokenize export probe inspect help
+set -l commands predict info tokenize export probe inspect reference validate benchmark help
 
 complete -c layac -f
 complete -c layac -n "not __fish_seen_subcommand_from $commands" -a predict -d 'Answer questions about a state'
@@ -10,12 +10,15 @@ complete -c layac -n "not __fish_seen_subcommand_from $commands" -a tokenize -d 
 complete -c layac -n "not __fish_seen_subcommand_from $commands" -a export -d 'Write a Core ML package of a checkpoint'
 complete -c layac -n "not __fish_seen_subcommand_from $commands" -a probe -d 'The same as export'
 complete -c layac -n "not __fish_seen_subcommand_from $commands" -a inspect -d 'Describe, check or compare Core ML packages'
+complete -c layac -n "not __fish_seen_subcommand_from $commands" -a reference -d 'Record the answers of the float32 engine'
+complete -c layac -n "not __fish_seen_subcommand_from $commands" -a validate -d 'Gate a package against a reference'
+complete -c layac -n "not __fish_seen_subcommand_from $commands" -a benchmark -d 'Time a package'
 complete -c layac -n "not __fish_seen_subcommand_from $commands" -a help -d 'Explain a command'
 complete -c layac -n "not __fish_seen_subcommand_from $commands" -l version -d 'Print the version'
-complete -c layac -n '__fish_seen_subcommand_from help' -a 'predict info tokenize export probe inspect'
+complete -c layac -n '__fish_seen_subcommand_from help' -a 'predict info tokenize export probe inspect reference validate benchmark'
 complete -c layac -l help -d 'Print help'
 
-complete -c layac -n '__fish_seen_subcommand_from predict info tokenize export probe' -l model -x -a '(__fish_complete_directories)' -d 'Checkpoint directory'
+complete -c layac -n '__fish_seen_subcommand_from predict info tokenize export probe reference validate benchmark' -l model -x -a '(__fish_complete_directories)' -d 'Checkpoint directory'
 complete -c layac -n '__fish_seen_subcommand_from predict' -l pretty -d 'Indent the JSON'
 
 complete -c layac -n '__fish_seen_subcommand_from predict' -l state -x -d 'State as plain text'
@@ -33,6 +36,12 @@ complete -c layac -n '__fish_seen_subcommand_from predict' -l min-confidence -x 
 complete -c layac -n '__fish_seen_subcommand_from predict' -l lang -x -d 'Language of the state'
 complete -c layac -n '__fish_seen_subcommand_from predict' -l lang-temperatures -r -F -d 'Temperatures by language, JSON or a file'
 complete -c layac -n '__fish_seen_subcommand_from predict' -l precision -x -a 'float double' -d 'Arithmetic'
+complete -c layac -n '__fish_seen_subcommand_from predict' -l package -x -a '(__fish_complete_directories)' -d 'Package or directory of packages'
+complete -c layac -n '__fish_seen_subcommand_from predict' -l backend -x -a 'native interpreter coreml' -d 'What runs the package'
+complete -c layac -n '__fish_seen_subcommand_from predict' -l compute-units -x -a 'cpu cpu_gpu cpu_ne all' -d 'What Core ML may use'
+complete -c layac -n '__fish_seen_subcommand_from predict' -l numerics -x -a 'fp16 fp16-strict fp32' -d 'Arithmetic of the interpreter'
+complete -c layac -n '__fish_seen_subcommand_from predict' -l cache -x -a '(__fish_complete_directories)' -d 'Folder of compiled packages'
+complete -c layac -n '__fish_seen_subcommand_from predict' -l long -x -a native -d 'What answers long questions'
 
 complete -c layac -n '__fish_seen_subcommand_from info' -l hashes -d 'Add the SHA-256 of every file'
 
@@ -60,3 +69,29 @@ complete -c layac -n '__fish_seen_subcommand_from inspect' -l tree -d 'Print a t
 complete -c layac -n '__fish_seen_subcommand_from inspect' -l json -d 'Print JSON'
 complete -c layac -n '__fish_seen_subcommand_from inspect' -l verify -d 'Check the package'
 complete -c layac -n '__fish_seen_subcommand_from inspect' -l diff -d 'Compare two packages'
+
+complete -c layac -n '__fish_seen_subcommand_from reference' -l output -r -F -d 'File to make'
+complete -c layac -n '__fish_seen_subcommand_from reference' -l fixture -r -F -d 'Cases with states and questions'
+complete -c layac -n '__fish_seen_subcommand_from reference' -l threads -x -d 'Number of threads'
+
+complete -c layac -n '__fish_seen_subcommand_from validate benchmark' -l package -x -a '(__fish_complete_directories)' -d 'Exported package'
+complete -c layac -n '__fish_seen_subcommand_from validate benchmark' -l output -r -F -d 'Report to make'
+complete -c layac -n '__fish_seen_subcommand_from validate benchmark' -l length -x -d 'Which package'
+complete -c layac -n '__fish_seen_subcommand_from validate benchmark' -l backend -x -a 'interpreter coreml' -d 'What runs the package'
+complete -c layac -n '__fish_seen_subcommand_from validate benchmark' -l compute-units -x -a 'cpu cpu_gpu cpu_ne all' -d 'Of Core ML'
+complete -c layac -n '__fish_seen_subcommand_from validate benchmark' -l numerics -x -a 'fp16 fp16-strict fp32' -d 'Of the interpreter'
+complete -c layac -n '__fish_seen_subcommand_from validate benchmark' -l cache -x -a '(__fish_complete_directories)' -d 'Folder of compiled packages'
+complete -c layac -n '__fish_seen_subcommand_from validate benchmark' -l threads -x -d 'Number of threads'
+complete -c layac -n '__fish_seen_subcommand_from validate' -l reference -r -F -d 'Answers of layac reference'
+complete -c layac -n '__fish_seen_subcommand_from validate' -l fixture -r -F -d 'Cases to record answers from'
+complete -c layac -n '__fish_seen_subcommand_from validate' -l repeats -x -d 'Calls per case'
+complete -c layac -n '__fish_seen_subcommand_from validate' -l html -r -F -d 'Page to make'
+complete -c layac -n '__fish_seen_subcommand_from benchmark' -l long -d 'A request that fills the package'
+complete -c layac -n '__fish_seen_subcommand_from benchmark' -l compare -x -a 'native (__fish_complete_directories)' -d 'Package to compare'
+complete -c layac -n '__fish_seen_subcommand_from benchmark' -l cycles -x -d 'Cycles of a comparison'
+complete -c layac -n '__fish_seen_subcommand_from benchmark' -l warmups -x -d 'Calls before those that are timed'
+complete -c layac -n '__fish_seen_subcommand_from benchmark' -l calls -x -d 'Calls that are timed'
+complete -c layac -n '__fish_seen_subcommand_from benchmark' -l power -x -d 'Command that prints watts, or powercap'
+complete -c layac -n '__fish_seen_subcommand_from benchmark' -l power-interval -x -d 'Seconds between samples'
+complete -c layac -n '__fish_seen_subcommand_from benchmark' -l block-seconds -x -d 'Length of a block with power'
+complete -c layac -n '__fish_seen_subcommand_from benchmark' -l idle-seconds -x -d 'Rest before a block with power'

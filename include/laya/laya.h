@@ -29,7 +29,9 @@
 #define LAYA_H
 
 #include "laya/base.h"
+#include "laya/bundle.h"
 #include "laya/coreml.h"
+#include "laya/gate.h"
 #include "laya/model.h"
 #include "laya/predict.h"
 #include "laya/tokenizer.h"

@@ -9,6 +9,7 @@
 #define LAYA_PREDICT_H
 
 #include "laya/base.h"
+#include "laya/bundle.h"
 #include "laya/model.h"
 
 #ifdef __cplusplus
@@ -26,20 +27,26 @@ typedef struct laya_context_options {
     size_t size;      /* sizeof(laya_context_options); set by laya_context_options_init */
     unsigned threads; /* threads that compute, the caller included; 0: one per online CPU */
     laya_precision precision;
-    laya_progress progress; /* zero: none */
+    laya_progress progress;   /* zero: none */
+    laya_interrupt interrupt; /* asked before each question of a bundle, else before each group of rows; zero: none */
+    laya_bundle *bundle;      /* answers come from its packages; NULL: from the CPU engine */
+    int long_native;          /* non-zero: questions that fit no package go to the CPU engine; not where the bundle
+                                 stands alone. Zero: they are an error */
 } laya_context_options;
 
-/* Fill in the defaults: a thread per CPU, float32. */
+/* Fill in the defaults: a thread per CPU, float32, the CPU engine. */
 LAYA_API void laya_context_options_init(laya_context_options *options);
 
 /*
  * Open a context: working memory and worker threads for calls from one thread at a time. The answers
  * have the same bits for any number of threads.
  *
+ * model    where options name a bundle: laya_bundle_model of it
  * options  NULL means the defaults
- * context  receives the context; close it with laya_context_close before its model
+ * context  receives the context; close it with laya_context_close before its model and bundle
  *
- * Errors: ARGUMENT, MEMORY, SYSTEM (a thread cannot be started).
+ * Errors: ARGUMENT, MEMORY, SYSTEM (a thread cannot be started), UNSUPPORTED (the model of a bundle that stands alone,
+ * without its bundle).
  */
 LAYA_API laya_status laya_context_open(const laya_model *model, const laya_context_options *options,
                                        laya_context **context, laya_error *error);
@@ -81,8 +88,11 @@ LAYA_API void laya_predict_options_init(laya_predict_options *options);
  *            its next call
  * size       receives the length of the text in bytes; may be NULL
  *
- * Errors: INPUT (JSON, state or question not acceptable, options that do not fit; the message names the
- * question), ARGUMENT, MEMORY. Message: laya_context_error.
+ * With a bundle each answer also has "served_by": {"executor", "length"}, the length of the package or null.
+ *
+ * Errors: INPUT (JSON, state or question not acceptable, options that do not fit, a row that fits no package; the
+ * message names the question), ARGUMENT, MEMORY, STOPPED, FORMAT (a result is not finite; what the package's executor
+ * says). Message: laya_context_error.
  */
 LAYA_API laya_status laya_predict(laya_context *context, const char *state, size_t state_size, const char *questions,
                                   size_t questions_size, const laya_predict_options *options, const char **result,
@@ -138,6 +148,7 @@ typedef struct laya_answer {
     uint32_t state_tokens_dropped; /* state tokens that did not fit */
     uint32_t distinct_options;     /* different option token sequences after the cut */
     uint32_t tokens_per_option;    /* cut of each option block, its mask token included; 0: not cut */
+    uint32_t bucket;               /* length of the package that served it; 0: the CPU engine */
 } laya_answer;
 
 typedef struct laya_result {

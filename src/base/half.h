@@ -53,4 +53,19 @@ static inline uint16_t laya_float_to_half(float value)
     return (uint16_t)(sign | half);
 }
 
+/* The float32 value of the nearest binary16, without branches, so that loops over it become vector code. */
+static inline float laya_round_to_half(float value)
+{
+    uint32_t bits = laya_bits_of_float(value);
+    uint32_t sign = bits & 0x80000000u;
+    int32_t magnitude = (int32_t)(bits & 0x7fffffffu);
+    int32_t normal = (int32_t)(((uint32_t)magnitude + 0xfffu + ((uint32_t)magnitude >> 13 & 1u)) & ~0x1fffu);
+    /* 0.5 has the unit in the last place that subnormal halves have */
+    int32_t subnormal = (int32_t)laya_bits_of_float((laya_float_of_bits((uint32_t)magnitude) + 0.5f) - 0.5f);
+    int32_t rounded = magnitude < 0x38800000 ? subnormal : normal;
+    rounded = magnitude >= 0x477ff000 ? 0x7f800000 : rounded;
+    rounded = magnitude > 0x7f800000 ? 0x7fc00000 : rounded;
+    return laya_float_of_bits(sign | (uint32_t)rounded);
+}
+
 #endif

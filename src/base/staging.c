@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/output.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -271,6 +272,36 @@ laya_status laya_staging_commit(laya_staging *staging, laya_error *error)
         close_staging(staging);
     else
         laya_staging_discard(staging);
+    return status;
+}
+
+/* Give the file its second name, which fails where something has that name already. */
+static laya_status link_target(const laya_staging *staging, const char *path, laya_error *error)
+{
+    if (link(path, staging->target) == 0) return LAYA_OK;
+    int code = errno;
+    LAYA_TRY(check_absent(staging->target, error));
+    /* File systems without hard links: the check and the rename are two steps. */
+    if ((code == EPERM || code == ENOTSUP || code == ENOSYS || code == EMLINK) && rename(path, staging->target) == 0)
+        return LAYA_OK;
+    return laya_fail_file(error, staging->target, "cannot be created", code);
+}
+
+laya_status laya_staging_commit_file(laya_staging *staging, const void *data, size_t size, laya_error *error)
+{
+    laya_output output;
+    char *path = laya_path_join(&staging->allocator, staging->directory, "file");
+    laya_status status = path ? laya_output_open(&output, path, &staging->allocator, NULL, error)
+                              : laya_fail_memory(error, 0);
+    if (status == LAYA_OK) {
+        (void)laya_output_write(&output, data, size, error); /* finish tells what went wrong */
+        status = laya_output_finish(&output, NULL, error);
+    }
+    if (status == LAYA_OK) status = sync_tree(staging->directory, error);
+    if (status == LAYA_OK) status = link_target(staging, path, error);
+    laya_release(&staging->allocator, path);
+    if (status == LAYA_OK) staging->made = 0; /* the parents stay */
+    laya_staging_discard(staging);
     return status;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Directories that appear complete or not at all. */
+/* Directories and files that appear complete or not at all. */
 #ifndef LAYA_BASE_STAGING_H
 #define LAYA_BASE_STAGING_H
 
@@ -32,6 +32,12 @@ laya_status laya_staging_commit(laya_staging *staging, laya_error *error);
 /* Remove the staging directory with all that is in it, and the parents made here if they are empty. Nothing happens
    after a commit. */
 void laya_staging_discard(laya_staging *staging);
+
+/*
+ * The same for a single file: write it, and give it the name target. What exists by then is never replaced. The staging
+ * is closed in any case. Errors: IO, MEMORY, SYSTEM.
+ */
+laya_status laya_staging_commit_file(laya_staging *staging, const void *data, size_t size, laya_error *error);
 
 /* Make one directory inside, mode 0755 less the umask. Errors: IO. */
 laya_status laya_make_directory(const char *path, laya_error *error);

@@ -55,13 +55,19 @@ static laya_mil_value *attend(laya_graph_builder *graph, laya_mil_value *x, cons
 
 /* ------------------------------------------------------------------ encoder layer */
 
+static laya_mil_value *encoder_norm(laya_graph_builder *graph, const char *label, laya_mil_value *x,
+                                    const laya_tensor *weight, const laya_tensor *bias)
+{
+    return laya_graph_norm(graph, label, x, weight, laya_tensor_or_null(bias), graph->config->norm_eps);
+}
+
 /* h + Wo(GELU(u) * v), (u, v) = Wi(norm(h)) */
 static laya_mil_value *gated_mlp(laya_graph_builder *graph, laya_mil_value *h, const laya_encoder_weights *w,
                                  const char *label)
 {
     laya_mil_builder *b = &graph->mil;
     laya_mil_value *parts[2];
-    laya_mil_value *x = laya_graph_norm(graph, "mlp_norm", h, &w->mlp_norm, NULL, graph->config->norm_eps);
+    laya_mil_value *x = encoder_norm(graph, "mlp_norm", h, &w->mlp_norm, &w->mlp_norm_bias);
     laya_mil_value *inner = laya_graph_linear(graph, "mlp_in", x, &w->mlp_in, NULL);
     laya_mil_split(b, "mlp_parts", inner, 1, 2, parts);
     laya_mil_value *active = laya_mil_gelu(b, "mlp_gelu", parts[0]);
@@ -83,7 +89,7 @@ static laya_mil_value *encoder_attention(laya_graph_builder *graph, laya_mil_val
                                             .qkv = &w->wqkv,
                                             .out = &w->attn_out};
     laya_mil_value *x = h;
-    if (w->attn_norm.data) x = laya_graph_norm(graph, "attn_norm", h, &w->attn_norm, NULL, config->norm_eps);
+    if (w->attn_norm.data) x = encoder_norm(graph, "attn_norm", h, &w->attn_norm, &w->attn_norm_bias);
     x = attend(graph, x, &attention);
     return laya_mil_add(&graph->mil, "attn_residual", h, x);
 }
@@ -145,6 +151,13 @@ static laya_mil_value *hidden_input(laya_graph_builder *graph, const char *name,
     return laya_mil_input(&graph->mil, name, type);
 }
 
+/* Constants of norms, of which some have a bias or none has. */
+static void make_norm_constants(laya_graph_builder *graph, bool biased)
+{
+    if (graph->lean || biased) graph->zeros = laya_graph_make_fill(graph, "zeros", 0);
+    if (!graph->lean && biased) graph->ones = laya_graph_make_fill(graph, "ones", 1);
+}
+
 /* Constants of attention layers of one kind. */
 static void make_attention_constants(laya_graph_builder *graph, bool local, bool global)
 {
@@ -158,7 +171,7 @@ static void make_attention_constants(laya_graph_builder *graph, bool local, bool
 
 static void build_mlp(laya_graph_builder *graph, uint32_t layer)
 {
-    if (graph->lean) graph->zeros = laya_graph_make_fill(graph, "zeros", 0);
+    make_norm_constants(graph, graph->weights->encoder[layer].mlp_norm_bias.data != NULL);
     laya_mil_value *h = hidden_input(graph, "hidden", graph->length);
     laya_mil_output(&graph->mil, gated_mlp(graph, h, &graph->weights->encoder[layer], "hidden_out"));
 }
@@ -166,7 +179,8 @@ static void build_mlp(laya_graph_builder *graph, uint32_t layer)
 static void build_layer(laya_graph_builder *graph, uint32_t layer)
 {
     bool global = graph->config->layer_is_global[layer];
-    if (graph->lean) graph->zeros = laya_graph_make_fill(graph, "zeros", 0);
+    const laya_encoder_weights *w = &graph->weights->encoder[layer];
+    make_norm_constants(graph, w->attn_norm_bias.data || w->mlp_norm_bias.data);
     make_attention_constants(graph, !global, global);
     laya_mil_value *h = hidden_input(graph, "hidden", graph->length);
     laya_mil_value *mask = mask_input(graph, global ? "full_mask" : "local_mask");
@@ -179,8 +193,7 @@ static void make_body_constants(laya_graph_builder *graph)
     const laya_config *config = graph->config;
     bool kinds[2] = {false, false};
     for (uint32_t layer = 0; layer < config->encoder_layers; layer++) kinds[config->layer_is_global[layer]] = true;
-    graph->zeros = laya_graph_make_fill(graph, "zeros", 0);
-    if (!graph->lean) graph->ones = laya_graph_make_fill(graph, "ones", 1);
+    make_norm_constants(graph, true); /* those of the decision head */
     make_attention_constants(graph, kinds[0], kinds[1]);
     uint32_t size = config->head_layers ? config->hidden_size / config->head_heads : 0;
     if (size == config->head_size)
@@ -202,13 +215,13 @@ static void build_body(laya_graph_builder *graph)
     laya_mil_value *marker_map = laya_mil_input(b, "marker_map",
                                                 laya_mil_tensor4(graph->dtype, 1, graph->length, 1, graph->markers));
 
-    h = laya_graph_norm(graph, "embeddings_norm", h, &w->embedding_norm, NULL, config->norm_eps);
+    h = encoder_norm(graph, "embeddings_norm", h, &w->embedding_norm, &w->embedding_norm_bias);
     for (uint32_t layer = 0; layer < config->encoder_layers; layer++) {
         size_t scope = laya_mil_enter(b, "layers_%lu", (unsigned long)layer);
         h = encoder_layer(graph, h, layer, "hidden");
         laya_mil_leave(b, scope);
     }
-    h = laya_graph_norm(graph, "final_norm", h, &w->final_norm, NULL, config->norm_eps);
+    h = encoder_norm(graph, "final_norm", h, &w->final_norm, &w->final_norm_bias);
     h = laya_mil_add(b, "typed", h, type);
     for (uint32_t layer = 0; layer < config->head_layers; layer++) {
         size_t scope = laya_mil_enter(b, "head_layers_%lu", (unsigned long)layer);

@@ -17,7 +17,7 @@
 typedef enum task { TASK_PACKAGE, TASK_HASHES, TASKS } task;
 
 typedef struct job {
-    laya_bundle bundle;
+    laya_bundle_contents bundle;
     laya_mil_program program;
     laya_staging staging;
     char *package_path;
@@ -133,7 +133,7 @@ static laya_status verify_package(const job *j, const laya_meter *meter, laya_er
 
 static laya_status write_package(job *j, const laya_meter *meter, laya_error *error)
 {
-    laya_bundle *bundle = &j->bundle;
+    laya_bundle_contents *bundle = &j->bundle;
     laya_package_files files;
     LAYA_TRY(laya_package_write(&j->program, j->package_path, meter, &files, error));
     LAYA_TRY(laya_package_digest(&files, bundle->package_sha256, error));
@@ -174,7 +174,7 @@ static laya_status run_tasks(job *j, laya_error *error)
 
 static laya_status fill_staging(job *j, laya_error *error)
 {
-    laya_bundle *bundle = &j->bundle;
+    laya_bundle_contents *bundle = &j->bundle;
     const laya_model *model = bundle->model;
     double start = seconds();
     LAYA_TRY(laya_export_build(model, bundle->options, &j->program, error));

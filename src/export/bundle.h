@@ -34,7 +34,7 @@ typedef struct laya_bundle_file {
     laya_written written;
 } laya_bundle_file;
 
-typedef struct laya_bundle {
+typedef struct laya_bundle_contents {
     const laya_model *model;
     const laya_export_options *options;
     const laya_mil_program *program;
@@ -43,22 +43,22 @@ typedef struct laya_bundle {
     uint32_t file_count;
     char package_sha256[65];
     double seconds; /* that the conversion took */
-} laya_bundle;
+} laya_bundle_contents;
 
 /* Record a file. */
-void laya_bundle_add(laya_bundle *bundle, const char *path, const laya_written *written);
+void laya_bundle_add(laya_bundle_contents *bundle, const char *path, const laya_written *written);
 
 /*
  * Write the files of a standalone bundle into its directory and record them: host_weights.safetensors, the
  * configuration and the tokenizer. A copy must have the hash in `sources`. Errors: IO, MEMORY, SYSTEM, FORMAT (a file
  * of the checkpoint changed meanwhile), and what the meter says.
  */
-laya_status laya_host_files_write(laya_bundle *bundle, const char *directory, const laya_meter *meter,
+laya_status laya_host_files_write(laya_bundle_contents *bundle, const char *directory, const laya_meter *meter,
                                   laya_error *error);
 /* Bytes that laya_host_files_write reads and writes, for the meter. */
-uint64_t laya_host_files_size(const laya_bundle *bundle);
+uint64_t laya_host_files_size(const laya_bundle_contents *bundle);
 
 /* Write manifest.json into the directory of the bundle. Errors: IO, MEMORY, SYSTEM. */
-laya_status laya_bundle_manifest_write(const laya_bundle *bundle, const char *directory, laya_error *error);
+laya_status laya_bundle_manifest_write(const laya_bundle_contents *bundle, const char *directory, laya_error *error);
 
 #endif

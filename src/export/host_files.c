@@ -22,14 +22,14 @@ const char *const laya_host_tensor_names[LAYA_HOST_TENSORS] = {"act_head.0.bias"
 
 /* A file that is being written into the bundle. */
 typedef struct bundle_output {
-    laya_bundle *bundle;
+    laya_bundle_contents *bundle;
     const char *name;
     char *path;
     laya_output output;
 } bundle_output;
 
-static laya_status open_output(bundle_output *out, laya_bundle *bundle, const char *directory, const char *name,
-                               const laya_meter *meter, laya_error *error)
+static laya_status open_output(bundle_output *out, laya_bundle_contents *bundle, const char *directory,
+                               const char *name, const laya_meter *meter, laya_error *error)
 {
     const laya_allocator *allocator = &bundle->model->allocator;
     out->bundle = bundle;
@@ -131,7 +131,7 @@ static laya_status write_weights(laya_output *output, const laya_model *model, l
     return status;
 }
 
-static laya_status write_host_weights(laya_bundle *bundle, const char *directory, const laya_meter *meter,
+static laya_status write_host_weights(laya_bundle_contents *bundle, const char *directory, const laya_meter *meter,
                                       laya_error *error)
 {
     bundle_output out;
@@ -141,15 +141,15 @@ static laya_status write_host_weights(laya_bundle *bundle, const char *directory
 
 /* ------------------------------------------------------------------ copies */
 
-static laya_status copy_mapped(laya_bundle *bundle, const laya_file *file, const char *directory, const char *name,
-                               const laya_meter *meter, laya_error *error)
+static laya_status copy_mapped(laya_bundle_contents *bundle, const laya_file *file, const char *directory,
+                               const char *name, const laya_meter *meter, laya_error *error)
 {
     bundle_output out;
     LAYA_TRY(open_output(&out, bundle, directory, name, meter, error));
     return close_output(&out, write_mapped(&out.output, file->data, file->size, error), error);
 }
 
-static laya_status copy_source(laya_bundle *bundle, laya_source_file source, const char *directory,
+static laya_status copy_source(laya_bundle_contents *bundle, laya_source_file source, const char *directory,
                                const laya_meter *meter, laya_error *error)
 {
     const laya_allocator *allocator = &bundle->model->allocator;
@@ -173,7 +173,8 @@ static laya_status copy_source(laya_bundle *bundle, laya_source_file source, con
     return status;
 }
 
-static laya_status make_folder(const laya_bundle *bundle, const char *directory, const char *name, laya_error *error)
+static laya_status make_folder(const laya_bundle_contents *bundle, const char *directory, const char *name,
+                               laya_error *error)
 {
     char *path = laya_path_join(&bundle->model->allocator, directory, name);
     if (!path) return laya_fail_memory(error, 0);
@@ -182,7 +183,7 @@ static laya_status make_folder(const laya_bundle *bundle, const char *directory,
     return status;
 }
 
-uint64_t laya_host_files_size(const laya_bundle *bundle)
+uint64_t laya_host_files_size(const laya_bundle_contents *bundle)
 {
     uint64_t size = 0;
     for (size_t at = 0; at < LAYA_HOST_TENSORS; at++)
@@ -190,7 +191,7 @@ uint64_t laya_host_files_size(const laya_bundle *bundle)
     return size;
 }
 
-laya_status laya_host_files_write(laya_bundle *bundle, const char *directory, const laya_meter *meter,
+laya_status laya_host_files_write(laya_bundle_contents *bundle, const char *directory, const laya_meter *meter,
                                   laya_error *error)
 {
     LAYA_TRY(write_host_weights(bundle, directory, meter, error));

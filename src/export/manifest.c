@@ -30,7 +30,7 @@ const char *laya_source_file_name(laya_source_file file)
     return NULL;
 }
 
-void laya_bundle_add(laya_bundle *bundle, const char *path, const laya_written *written)
+void laya_bundle_add(laya_bundle_contents *bundle, const char *path, const laya_written *written)
 {
     bundle->files[bundle->file_count++] = (laya_bundle_file){path, *written};
 }
@@ -56,7 +56,7 @@ static void write_shape(laya_json_writer *w, const laya_export_options *options)
         laya_json_put_uint(w, options->layer);
 }
 
-static void write_source(laya_json_writer *w, const laya_bundle *bundle)
+static void write_source(laya_json_writer *w, const laya_bundle_contents *bundle)
 {
     static const char *const keys[LAYA_SOURCE_FILES] = {"weights_sha256", "config_sha256", "encoder_config_sha256",
                                                         "tokenizer_sha256", "tokenizer_config_sha256"};
@@ -80,7 +80,7 @@ static int by_path(const void *a, const void *b)
     return strcmp(((const laya_bundle_file *)a)->path, ((const laya_bundle_file *)b)->path);
 }
 
-static void write_files(laya_json_writer *w, const laya_bundle *bundle)
+static void write_files(laya_json_writer *w, const laya_bundle_contents *bundle)
 {
     laya_bundle_file files[LAYA_BUNDLE_MAX_FILES];
     memcpy(files, bundle->files, sizeof files);
@@ -97,7 +97,7 @@ static void write_files(laya_json_writer *w, const laya_bundle *bundle)
     laya_json_end(w, '}');
 }
 
-static void write_host(laya_json_writer *w, const laya_bundle *bundle)
+static void write_host(laya_json_writer *w, const laya_bundle_contents *bundle)
 {
     bool standalone = bundle->options->standalone != 0;
     laya_json_name(w, "host");
@@ -129,7 +129,7 @@ static int by_text(const void *a, const void *b)
 }
 
 /* "total" and "by_kind" count what runs; constants are counted apart. */
-static laya_status write_operations(laya_json_writer *w, const laya_bundle *bundle, laya_error *error)
+static laya_status write_operations(laya_json_writer *w, const laya_bundle_contents *bundle, laya_error *error)
 {
     const laya_mil_block *block = &bundle->program->functions[0].body;
     const char **kinds = laya_alloc(&bundle->model->allocator, block->op_count, sizeof *kinds);
@@ -169,7 +169,7 @@ static void write_tool(laya_json_writer *w)
     laya_json_end(w, '}');
 }
 
-static laya_status write_document(laya_json_writer *w, const laya_bundle *bundle, laya_error *error)
+static laya_status write_document(laya_json_writer *w, const laya_bundle_contents *bundle, laya_error *error)
 {
     const laya_export_options *options = bundle->options;
     const laya_mil_program *program = bundle->program;
@@ -210,7 +210,7 @@ static laya_status write_file(const char *path, const laya_buffer *text, const l
     return status;
 }
 
-laya_status laya_bundle_manifest_write(const laya_bundle *bundle, const char *directory, laya_error *error)
+laya_status laya_bundle_manifest_write(const laya_bundle_contents *bundle, const char *directory, laya_error *error)
 {
     const laya_allocator *allocator = &bundle->model->allocator;
     laya_buffer text;

@@ -3,6 +3,7 @@
 #include "export/export.h"
 
 #include "base/error.h"
+#include "model/engine.h"
 
 #include <string.h>
 
@@ -50,6 +51,7 @@ static laya_status check_number(const char *name, uint32_t value, uint32_t low, 
 laya_status laya_export_check(const laya_model *model, const laya_export_options *options, laya_error *error)
 {
     const laya_config *config = &model->config;
+    LAYA_TRY(laya_check_weights(&model->weights, error));
     if (options->size != sizeof *options)
         return laya_fail(error, LAYA_ERROR_ARGUMENT, "options.size: call laya_export_options_init first");
     if (!laya_export_kind_name(options->kind))

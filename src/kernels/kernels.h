@@ -33,6 +33,9 @@ typedef struct laya_kernels {
     uint32_t mr;                 /* rows of a tile */
     uint32_t nr;                 /* columns of a tile */
 
+    /* Widen `count` values in the file's byte order, exactly. */
+    void (*widen)(const unsigned char *data, laya_dtype dtype, size_t count, float *out);
+
     /*
      * Widen `rows` <= nr rows of a row-major matrix, `depth` values each, into a panel:
      * panel[k * nr + j] = row j, value k; zero for rows <= j < nr. `data` is in the file's byte order; `stride`
@@ -56,6 +59,12 @@ typedef struct laya_kernels {
 
     /* x = softmax(scale * x), the maximum subtracted; exp to 2 units in the last place. count >= 1. */
     void (*softmax)(float *x, size_t count, float scale);
+
+    /* x[i] = exp(x[i] - top[i]), x[i] <= top[i]; sums[i] += x[i]. As exact as softmax. */
+    void (*exp_columns)(float *x, const float *top, float *sums, size_t count);
+
+    /* Round each value to the nearest fp16, ties to even; beyond 65504 infinity. */
+    void (*round_half)(float *values, size_t count);
 
     /*
      * out = GELU(in) * gate, or GELU(in) where gate is NULL; GELU with erf, error below 1e-7 of max(1, |GELU|). out

@@ -124,6 +124,20 @@ static void softmax(float *x, size_t count, float scale)
     for (i = 0; i < count; i++) x[i] *= factor;
 }
 
+static void exp_columns(float *x, const float *top, float *sums, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        float power = laya_exp_below_zero(x[i] - top[i]);
+        x[i] = power;
+        sums[i] += power;
+    }
+}
+
+static void round_half(float *values, size_t count)
+{
+    for (size_t i = 0; i < count; i++) values[i] = laya_round_to_half(values[i]);
+}
+
 static void gelu(const float *in, const float *gate, float *out, size_t count)
 {
     if (gate) {
@@ -139,10 +153,13 @@ const laya_kernels laya_kernels_portable = {
     .cpu = 0,
     .mr = MR,
     .nr = NR,
+    .widen = laya_widen,
     .pack_rows = pack_rows,
     .pack_floats = pack_floats,
     .pack_cols = pack_cols,
     .tile = tile,
     .softmax = softmax,
+    .exp_columns = exp_columns,
+    .round_half = round_half,
     .gelu = gelu,
 };

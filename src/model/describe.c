@@ -101,8 +101,8 @@ static void write_weights(laya_json_writer *w, const laya_model *model)
 
 static laya_status write_hashes(laya_json_writer *w, const laya_model *model, laya_error *error)
 {
-    static const char *const names[] = {"rl_agent_config.json", "encoder/config.json", "model.safetensors",
-                                        "tokenizer/tokenizer.json", "tokenizer/tokenizer_config.json"};
+    const char *const names[] = {"rl_agent_config.json", "encoder/config.json", model->weight_name,
+                                 "tokenizer/tokenizer.json", "tokenizer/tokenizer_config.json"};
     laya_status status = LAYA_OK;
     laya_json_name(w, "sha256");
     laya_json_begin(w, '{');

@@ -20,17 +20,18 @@ static size_t task_end(const laya_compute *compute, size_t index)
 
 /* ------------------------------------------------------------------ embedding */
 
-/* h = LayerNorm(embedding[id]) */
+/* h = LayerNorm(embedding[id]); gain and shift are loaded */
 static void embed_row(void *argument, size_t index, unsigned worker)
 {
     (void)worker;
     const laya_compute *compute = argument;
     const laya_row *row = &compute->rows[index];
     size_t d = compute->config->hidden_size;
+    const float *shift = compute->weights->embedding_norm_bias.data ? compute->shift : NULL;
     for (size_t t = 0; t < row->count; t++) {
         float *h = compute->h + (compute->row_start[index] + t) * compute->stride;
         laya_tensor_widen(&compute->weights->embedding, (size_t)row->ids[t] * d, d, h);
-        laya_norm_row(h, d, compute->gain, NULL, compute->config->norm_eps, h);
+        laya_norm_row(h, d, compute->gain, shift, compute->config->norm_eps, h);
     }
 }
 
@@ -81,6 +82,13 @@ static void gate_task(void *argument, size_t index, unsigned worker)
 
 /* ------------------------------------------------------------------ all */
 
+/* h += y, then x = LayerNorm(h) */
+static void add_and_norm(const laya_compute *compute, const laya_tensor *gain, const laya_tensor *bias)
+{
+    const float *shift = bias->data ? laya_load_vector(bias, compute->shift) : NULL;
+    laya_add_and_norm(compute, true, laya_load_vector(gain, compute->gain), shift, compute->config->norm_eps);
+}
+
 static void report_layer(laya_compute *compute)
 {
     const laya_progress *progress = compute->progress;
@@ -95,6 +103,7 @@ laya_status laya_encoder_run(laya_compute *compute, laya_error *error)
     size_t d = config->hidden_size;
     char name[48];
     laya_load_vector(&weights->embedding_norm, compute->gain);
+    if (weights->embedding_norm_bias.data) laya_load_vector(&weights->embedding_norm_bias, compute->shift);
     laya_pool_run(compute->pool, compute->row_count, embed_row, compute);
     LAYA_TRY(laya_trace_rows(compute, "embeddings", compute->h, compute->stride, compute->tokens, d, error));
     for (uint32_t layer = 0; layer < config->encoder_layers; layer++) {
@@ -102,7 +111,7 @@ laya_status laya_encoder_run(laya_compute *compute, laya_error *error)
         bool global = config->layer_is_global[layer];
         const float *in = compute->h; /* layer 0 has no norm before its attention */
         if (layer) {
-            laya_add_and_norm(compute, true, laya_load_vector(&w->attn_norm, compute->gain), NULL, config->norm_eps);
+            add_and_norm(compute, &w->attn_norm, &w->attn_norm_bias);
             snprintf(name, sizeof name, "encoder.layer.%lu", (unsigned long)layer - 1);
             LAYA_TRY(laya_trace_rows(compute, name, compute->h, compute->stride, compute->tokens, d, error));
             in = compute->x;
@@ -115,7 +124,7 @@ laya_status laya_encoder_run(laya_compute *compute, laya_error *error)
                        global ? LAYA_NO_WINDOW : config->local_attention / 2);
         laya_product(compute, compute->x, compute->stride, compute->tokens, &w->attn_out, NULL, false, compute->y,
                      compute->stride);
-        laya_add_and_norm(compute, true, laya_load_vector(&w->mlp_norm, compute->gain), NULL, config->norm_eps);
+        add_and_norm(compute, &w->mlp_norm, &w->mlp_norm_bias);
         laya_product(compute, compute->x, compute->stride, compute->tokens, &w->mlp_in, NULL, false, compute->wide,
                      compute->wide_stride);
         laya_pool_run(compute->pool, row_tasks(compute), gate_task, compute);
@@ -123,7 +132,7 @@ laya_status laya_encoder_run(laya_compute *compute, laya_error *error)
                      compute->y, compute->stride);
         report_layer(compute);
     }
-    laya_add_and_norm(compute, true, laya_load_vector(&weights->final_norm, compute->gain), NULL, config->norm_eps);
+    add_and_norm(compute, &weights->final_norm, &weights->final_norm_bias);
     snprintf(name, sizeof name, "encoder.layer.%lu", (unsigned long)config->encoder_layers - 1);
     LAYA_TRY(laya_trace_rows(compute, name, compute->h, compute->stride, compute->tokens, d, error));
     return laya_trace_rows(compute, "encoder.final_norm", compute->x, compute->stride, compute->tokens, d, error);

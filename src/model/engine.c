@@ -10,6 +10,21 @@
 
 /* ------------------------------------------------------------------ checks */
 
+laya_status laya_check_interrupt(const laya_interrupt *interrupt, laya_error *error)
+{
+    if (!interrupt || !interrupt->requested || !interrupt->requested(interrupt->user)) return LAYA_OK;
+    return laya_fail(error, LAYA_ERROR_STOPPED, "stopped");
+}
+
+laya_status laya_check_weights(const laya_weights *weights, laya_error *error)
+{
+    if (weights->encoder) return LAYA_OK;
+    return laya_fail(
+        error, LAYA_ERROR_UNSUPPORTED,
+        "these are the host's weights of a standalone bundle, without the encoder; the CPU engine needs a "
+        "complete checkpoint");
+}
+
 laya_status laya_check_row(const laya_config *config, const laya_row *row, laya_error *error)
 {
     if (row->count < 1 || row->count > config->max_positions) {
@@ -168,6 +183,7 @@ laya_status laya_engine_run(const laya_network *network, laya_row *rows, size_t 
     if (count == 0) return LAYA_OK;
     if (trace && count != 1)
         return laya_fail(error, LAYA_ERROR_ARGUMENT, "a trace needs a single row, got %zu", count);
+    LAYA_TRY(laya_check_weights(network->weights, error));
     for (size_t r = 0; r < count; r++) LAYA_TRY(laya_check_row(network->config, &rows[r], error));
     laya_compute compute = {
         .config = network->config,
@@ -184,6 +200,7 @@ laya_status laya_engine_run(const laya_network *network, laya_row *rows, size_t 
     laya_pool_run(pool, compute.longest, rotary_table_task, &rotary);
     for (size_t first = 0; first < count; first += compute.row_count) {
         size_t tokens;
+        LAYA_TRY(laya_check_interrupt(network->interrupt, error));
         compute.rows = rows + first;
         compute.row_count = group_rows(rows, count, first, &tokens);
         place_rows(&compute);

@@ -43,8 +43,13 @@ typedef struct laya_network {
     const laya_weights *weights;
     const struct laya_kernels *kernels; /* NULL: the best that this processor has, looked up in each run */
     const laya_progress *progress;      /* NULL: none */
+    const laya_interrupt *interrupt;    /* asked between groups of rows; NULL: none */
 } laya_network;
 
+/* LAYA_ERROR_STOPPED when the caller asks to stop. `interrupt` may be NULL. */
+laya_status laya_check_interrupt(const laya_interrupt *interrupt, laya_error *error);
+/* Every tensor must be there. Errors: UNSUPPORTED (weights of laya_weights_bind_host). */
+laya_status laya_check_weights(const laya_weights *weights, laya_error *error);
 /* The rules of laya_row. Errors: ARGUMENT. */
 laya_status laya_check_row(const laya_config *config, const laya_row *row, laya_error *error);
 
@@ -55,6 +60,14 @@ laya_status laya_check_row(const laya_config *config, const laya_row *row, laya_
  */
 laya_status laya_engine_run(const laya_network *network, laya_row *rows, size_t count, laya_pool *pool,
                             laya_arena *arena, const laya_trace *trace, laya_error *error);
+
+/*
+ * Action logits of rows whose option logits are there. `states` are the hidden states of the rows' first tokens, [d]
+ * each. Working memory comes from `arena`. Errors: MEMORY, FORMAT when a logit is not finite.
+ */
+laya_status laya_action_head_run(const laya_config *config, const laya_weights *weights, laya_row *rows,
+                                 const float *const *states, size_t count, laya_pool *pool, laya_arena *arena,
+                                 laya_error *error);
 
 /* The same mathematics in float64 with plain loops, one row at a time, one thread: the oracle. */
 laya_status laya_reference_run(const laya_network *network, laya_row *rows, size_t count, laya_arena *arena,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The decision head: its layers, the scorer at the markers, the action head. docs/MODEL.md describes the mathematics.
+ * The decision head: its layers, the scorer at the markers. docs/MODEL.md describes the mathematics.
  */
 #include "model/compute.h"
 
@@ -10,9 +10,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define ACTION_HIDDEN 256u /* width of the action head's inner layer */
-#define ACTION_FEATURES 4u /* appended to the first token's state */
-#define ACTION_TASK 16u    /* inner values per task */
 #define ABSENT SIZE_MAX
 
 /* Where a token of the group stands in h: the last layer keeps only the rows that are read. */
@@ -137,96 +134,16 @@ static laya_status run_scorer(laya_compute *compute, row_map map, laya_error *er
     return LAYA_OK;
 }
 
-/* ------------------------------------------------------------------ action head */
+/* ------------------------------------------------------------------ the whole */
 
-/* [t1, t1 - t2, entropy / ln k, k / 255] of p = softmax(logits), k = max(2, options). */
-static void action_features(const laya_row *row, double *features)
+static laya_status run_action_head(const laya_compute *compute, row_map map, laya_error *error)
 {
-    double top = row->logits[0];
-    for (uint32_t o = 1; o < row->options; o++) top = row->logits[o] > top ? row->logits[o] : top;
-    double sum = 0;
-    for (uint32_t o = 0; o < row->options; o++) sum += exp(row->logits[o] - top);
-    double first = 0, second = 0, entropy = 0;
-    for (uint32_t o = 0; o < row->options; o++) {
-        double p = exp(row->logits[o] - top) / sum;
-        entropy -= p * log(p > 1e-9 ? p : 1e-9);
-        if (p > first) {
-            second = first;
-            first = p;
-        } else if (p > second) {
-            second = p;
-        }
-    }
-    double k = row->options > 2 ? row->options : 2;
-    features[0] = first;
-    features[1] = first - second;
-    features[2] = entropy / log(k);
-    features[3] = k / 255;
-}
-
-typedef struct action_job {
-    const laya_compute *compute;
-    const double *input; /* [rows, d + 4] */
-    const float *bias;   /* [256] */
-    double *hidden;      /* [rows, 256] */
-} action_job;
-
-/*
- * hidden = GELU(W0 input + b0) for ACTION_TASK inner values and all rows, in float64: published action logits run to
- * thousands.
- */
-static void action_task(void *argument, size_t index, unsigned worker)
-{
-    const action_job *job = argument;
-    const laya_compute *compute = job->compute;
-    size_t width = compute->weights->action_in.cols;
-    float *weights = laya_worker_scratch(compute, worker);
-    for (size_t j = index * ACTION_TASK; j < (index + 1) * ACTION_TASK; j++) {
-        laya_tensor_widen(&compute->weights->action_in, j * width, width, weights);
-        for (size_t r = 0; r < compute->row_count; r++) {
-            const double *input = job->input + r * width;
-            double sum = 0;
-            for (size_t i = 0; i < width; i++) sum += (double)weights[i] * input[i];
-            sum += (double)job->bias[j];
-            job->hidden[r * ACTION_HIDDEN + j] = 0.5 * sum * (1 + erf(sum / sqrt(2.0)));
-        }
-    }
-}
-
-static laya_status run_action_head(laya_compute *compute, row_map map, laya_error *error)
-{
-    const laya_weights *w = compute->weights;
-    size_t d = compute->config->hidden_size, width = d + ACTION_FEATURES, actions = compute->config->actions;
-    double *input = laya_arena_alloc(compute->arena, compute->row_count * width, sizeof *input);
-    double *hidden = laya_arena_alloc(compute->arena, compute->row_count * ACTION_HIDDEN, sizeof *hidden);
-    float *weights = laya_arena_alloc(compute->arena, ACTION_HIDDEN, sizeof *weights);
-    float *bias = laya_arena_alloc(compute->arena, ACTION_HIDDEN, sizeof *bias);
-    if (!input || !hidden || !weights || !bias) {
-        return laya_fail_memory(error, compute->row_count * (width + ACTION_HIDDEN) * sizeof *input);
-    }
-    for (size_t r = 0; r < compute->row_count; r++) {
-        const float *h = compute->h + map.place[compute->row_start[r]] * compute->stride;
-        for (size_t i = 0; i < d; i++) input[r * width + i] = (double)h[i];
-        action_features(&compute->rows[r], input + r * width + d);
-    }
-    action_job job = {compute, input, laya_load_vector(&w->action_in_bias, bias), hidden};
-    laya_pool_run(compute->pool, ACTION_HIDDEN / ACTION_TASK, action_task, &job);
-    for (size_t a = 0; a < actions; a++) {
-        float last_bias;
-        laya_tensor_widen(&w->action_out, a * ACTION_HIDDEN, ACTION_HIDDEN, weights);
-        laya_tensor_widen(&w->action_out_bias, a, 1, &last_bias);
-        for (size_t r = 0; r < compute->row_count; r++) {
-            double sum = 0;
-            for (size_t j = 0; j < ACTION_HIDDEN; j++) sum += (double)weights[j] * hidden[r * ACTION_HIDDEN + j];
-            sum = (double)(float)(sum + (double)last_bias);
-            compute->rows[r].action_logits[a] = sum;
-            if (!isfinite(sum)) {
-                return laya_fail(error, LAYA_ERROR_FORMAT,
-                                 "the action logits are not finite; the weights hold NaN or infinite values");
-            }
-        }
-    }
-    return LAYA_OK;
+    const float **states = laya_arena_alloc(compute->arena, compute->row_count, sizeof *states);
+    if (!states) return laya_fail_memory(error, compute->row_count * sizeof *states);
+    for (size_t r = 0; r < compute->row_count; r++)
+        states[r] = compute->h + map.place[compute->row_start[r]] * compute->stride;
+    return laya_action_head_run(compute->config, compute->weights, compute->rows, states, compute->row_count,
+                                compute->pool, compute->arena, error);
 }
 
 laya_status laya_head_run(laya_compute *compute, laya_error *error)

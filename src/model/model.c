@@ -178,18 +178,19 @@ static laya_status read_tokenizer(laya_model *model, laya_error *error)
 
 static laya_status read_weights(laya_model *model, laya_error *error)
 {
-    char *path = laya_path_join(&model->allocator, model->directory, WEIGHTS);
+    char *path = laya_path_join(&model->allocator, model->directory, model->weight_name);
     if (!path) return laya_fail_memory(error, 0);
     laya_status status = LAYA_OK;
     if (!laya_path_exists(path))
-        status = laya_fail(error, LAYA_ERROR_IO, "Incompatible model: '" WEIGHTS "' not found in %s.",
+        status = laya_fail(error, LAYA_ERROR_IO, "Incompatible model: '%s' not found in %s.", model->weight_name,
                            model->directory);
     if (status == LAYA_OK) status = laya_file_map(&model->weight_file, path, error);
     if (status == LAYA_OK) {
         status = laya_safetensors_read(&model->tensors, model->weight_file.data, model->weight_file.size,
                                        &model->allocator, error);
         if (status == LAYA_OK)
-            status = laya_weights_bind(&model->weights, &model->tensors, &model->config, &model->allocator, error);
+            status = (model->host_only ? laya_weights_bind_host : laya_weights_bind)(
+                &model->weights, &model->tensors, &model->config, &model->allocator, error);
         if (status != LAYA_OK) laya_error_prefix(error, "%s: ", path);
     }
     laya_release(&model->allocator, path);
@@ -239,8 +240,8 @@ static laya_status open_parts(laya_model *model, const char *directory, const ch
     return read_tokenizer(model, error);
 }
 
-laya_status laya_model_open(const char *directory, const laya_model_options *options, laya_model **model,
-                            laya_error *error)
+static laya_status open_model(const char *directory, const char *weights, bool host_only,
+                              const laya_model_options *options, laya_model **model, laya_error *error)
 {
     laya_model_options defaults;
     laya_error_clear(error);
@@ -260,6 +261,8 @@ laya_status laya_model_open(const char *directory, const laya_model_options *opt
     if (!opened) return laya_fail_memory(error, sizeof *opened);
     opened->allocator = allocator;
     opened->logger = options->logger;
+    opened->weight_name = weights;
+    opened->host_only = host_only;
     laya_status status = open_parts(opened, directory, options->lang_temperatures, error);
     if (status != LAYA_OK) {
         laya_model_close(opened);
@@ -267,6 +270,18 @@ laya_status laya_model_open(const char *directory, const laya_model_options *opt
     }
     *model = opened;
     return LAYA_OK;
+}
+
+laya_status laya_model_open(const char *directory, const laya_model_options *options, laya_model **model,
+                            laya_error *error)
+{
+    return open_model(directory, WEIGHTS, false, options, model, error);
+}
+
+laya_status laya_model_open_host(const char *directory, const char *weights, const laya_model_options *options,
+                                 laya_model **model, laya_error *error)
+{
+    return open_model(directory, weights, true, options, model, error);
 }
 
 void laya_model_close(laya_model *model)

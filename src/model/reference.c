@@ -156,19 +156,19 @@ static void encoder(const state *s)
     for (size_t t = 0; t < s->tokens; t++) {
         double *h = s->h + t * s->d;
         for (size_t i = 0; i < s->d; i++) h[i] = value_at(&w->embedding, (size_t)s->row->ids[t] * s->d + i);
-        norm(h, s->d, &w->embedding_norm, NULL, config->norm_eps, h);
+        norm(h, s->d, &w->embedding_norm, laya_tensor_or_null(&w->embedding_norm_bias), config->norm_eps, h);
     }
     see(s, "embeddings", s->h, s->tokens);
     for (uint32_t layer = 0; layer < config->encoder_layers; layer++) {
         const laya_encoder_weights *l = &w->encoder[layer];
         bool global = config->layer_is_global[layer];
-        if (layer) norm_all(s, &l->attn_norm, NULL, config->norm_eps);
+        if (layer) norm_all(s, &l->attn_norm, laya_tensor_or_null(&l->attn_norm_bias), config->norm_eps);
         linear(s, layer ? s->x : s->h, s->tokens, &l->wqkv, NULL, s->qkv);
         rotate(s, config->attention_heads, global ? config->global_rope_theta : config->local_rope_theta);
         attend(s, config->attention_heads, global ? s->tokens : config->local_attention / 2);
         add_linear(s, s->x, &l->attn_out, NULL, s->qkv);
 
-        norm_all(s, &l->mlp_norm, NULL, config->norm_eps);
+        norm_all(s, &l->mlp_norm, laya_tensor_or_null(&l->mlp_norm_bias), config->norm_eps);
         linear(s, s->x, s->tokens, &l->mlp_in, NULL, s->wide);
         for (size_t t = 0; t < s->tokens;
              t++) { /* [n, 2I] becomes [n, I]; a row's target never lies behind its source */
@@ -180,7 +180,8 @@ static void encoder(const state *s)
         see(s, name, s->h, s->tokens);
     }
     for (size_t t = 0; t < s->tokens; t++) {
-        norm(s->h + t * s->d, s->d, &w->final_norm, NULL, config->norm_eps, s->h + t * s->d);
+        double *h = s->h + t * s->d;
+        norm(h, s->d, &w->final_norm, laya_tensor_or_null(&w->final_norm_bias), config->norm_eps, h);
     }
     see(s, "encoder.final_norm", s->h, s->tokens);
 }
@@ -291,7 +292,9 @@ laya_status laya_reference_run(const laya_network *network, laya_row *rows, size
 {
     if (trace && count > 1)
         return laya_fail(error, LAYA_ERROR_ARGUMENT, "a trace needs a single row, got %zu", count);
+    LAYA_TRY(laya_check_weights(network->weights, error));
     for (size_t r = 0; r < count; r++) {
+        LAYA_TRY(laya_check_interrupt(network->interrupt, error));
         LAYA_TRY(laya_check_row(network->config, &rows[r], error));
         laya_arena_mark mark = laya_arena_save(arena);
         LAYA_TRY(run_row(network, &rows[r], arena, trace, error));

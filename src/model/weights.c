@@ -102,26 +102,50 @@ static void bind_head_layer(binder *b, const laya_config *config, uint32_t layer
 #undef NAME
 }
 
+static void bind_embedding(binder *b, const laya_config *config)
+{
+    bind_matrix(b, &b->weights->embedding, "encoder.embeddings.tok_embeddings.weight", config->vocab_size,
+                config->hidden_size);
+}
+
+static void bind_type_embedding(binder *b, const laya_config *config)
+{
+    bind_matrix(b, &b->weights->type_embedding, "type_emb.weight", QUESTION_TYPES, config->hidden_size);
+}
+
+static void bind_action_head(binder *b, const laya_config *config)
+{
+    laya_weights *w = b->weights;
+    bind_matrix(b, &w->action_in, "act_head.0.weight", ACTION_HIDDEN, config->hidden_size + ACTION_FEATURES);
+    bind_vector(b, &w->action_in_bias, "act_head.0.bias", ACTION_HIDDEN);
+    bind_matrix(b, &w->action_out, "act_head.2.weight", config->actions, ACTION_HIDDEN);
+    bind_vector(b, &w->action_out_bias, "act_head.2.bias", config->actions);
+}
+
+static void bind_host(binder *b, const laya_config *config)
+{
+    bind_embedding(b, config);
+    bind_type_embedding(b, config);
+    bind_action_head(b, config);
+}
+
 static void bind_all(binder *b, const laya_config *config)
 {
     laya_weights *w = b->weights;
     uint32_t d = config->hidden_size;
-    bind_matrix(b, &w->embedding, "encoder.embeddings.tok_embeddings.weight", config->vocab_size, d);
+    bind_embedding(b, config);
     bind_vector(b, &w->embedding_norm, "encoder.embeddings.norm.weight", d);
     for (uint32_t i = 0; i < config->encoder_layers; i++) bind_encoder_layer(b, config, i);
     bind_vector(b, &w->final_norm, "encoder.final_norm.weight", d);
     for (uint32_t i = 0; i < config->head_layers; i++) bind_head_layer(b, config, i);
-    bind_matrix(b, &w->type_embedding, "type_emb.weight", QUESTION_TYPES, d);
+    bind_type_embedding(b, config);
     bind_vector(b, &w->scorer_norm, "scorer.0.weight", d);
     bind_vector(b, &w->scorer_norm_bias, "scorer.0.bias", d);
     bind_matrix(b, &w->scorer_in, "scorer.1.weight", d, d);
     bind_vector(b, &w->scorer_in_bias, "scorer.1.bias", d);
     bind_matrix(b, &w->scorer_out, "scorer.3.weight", 1, d);
     bind_vector(b, &w->scorer_out_bias, "scorer.3.bias", 1);
-    bind_matrix(b, &w->action_in, "act_head.0.weight", ACTION_HIDDEN, d + ACTION_FEATURES);
-    bind_vector(b, &w->action_in_bias, "act_head.0.bias", ACTION_HIDDEN);
-    bind_matrix(b, &w->action_out, "act_head.2.weight", config->actions, ACTION_HIDDEN);
-    bind_vector(b, &w->action_out_bias, "act_head.2.bias", config->actions);
+    bind_action_head(b, config);
     bind_vector(b, &w->temperature, "temperature", QUESTION_TYPES);
 }
 
@@ -171,24 +195,18 @@ static laya_status report(binder *b, laya_error *error)
     return check_unexpected(b, error);
 }
 
-laya_status laya_weights_bind(laya_weights *weights, const laya_safetensors *file, const laya_config *config,
-                              const laya_allocator *allocator, laya_error *error)
+/* Run `bind_tensors` over a file and report what does not fit. */
+static laya_status bind_file(laya_weights *weights, const laya_safetensors *file, const laya_config *config,
+                             void (*bind_tensors)(binder *b, const laya_config *config), laya_error *error)
 {
-    *weights = (laya_weights){.allocator = laya_allocator_or_default(allocator)};
-    LAYA_TRY(check_groups(file, error));
     binder b = {.file = file, .weights = weights};
     laya_buffer_init(&b.mismatch_text, &weights->allocator);
     laya_buffer_init(&b.missing_text, &weights->allocator);
     b.used = laya_alloc_zero(&weights->allocator, file->count, sizeof *b.used);
-    weights->encoder = laya_alloc_zero(&weights->allocator, config->encoder_layers, sizeof *weights->encoder);
-    if (config->head_layers) {
-        weights->head = laya_alloc_zero(&weights->allocator, config->head_layers, sizeof *weights->head);
-    }
-    laya_status status;
-    if (!b.used || !weights->encoder || (config->head_layers && !weights->head)) {
-        status = laya_fail_memory(error, config->encoder_layers * sizeof *weights->encoder);
-    } else {
-        bind_all(&b, config);
+    laya_status status = LAYA_OK;
+    if (!b.used) status = laya_fail_memory(error, file->count * sizeof *b.used);
+    if (status == LAYA_OK) {
+        bind_tensors(&b, config);
         status = report(&b, error);
     }
     laya_release(&weights->allocator, b.used);
@@ -196,6 +214,28 @@ laya_status laya_weights_bind(laya_weights *weights, const laya_safetensors *fil
     laya_buffer_close(&b.missing_text);
     if (status != LAYA_OK) laya_weights_close(weights);
     return status;
+}
+
+laya_status laya_weights_bind(laya_weights *weights, const laya_safetensors *file, const laya_config *config,
+                              const laya_allocator *allocator, laya_error *error)
+{
+    *weights = (laya_weights){.allocator = laya_allocator_or_default(allocator)};
+    LAYA_TRY(check_groups(file, error));
+    weights->encoder = laya_alloc_zero(&weights->allocator, config->encoder_layers, sizeof *weights->encoder);
+    if (config->head_layers)
+        weights->head = laya_alloc_zero(&weights->allocator, config->head_layers, sizeof *weights->head);
+    if (!weights->encoder || (config->head_layers && !weights->head)) {
+        laya_weights_close(weights);
+        return laya_fail_memory(error, config->encoder_layers * sizeof *weights->encoder);
+    }
+    return bind_file(weights, file, config, bind_all, error);
+}
+
+laya_status laya_weights_bind_host(laya_weights *weights, const laya_safetensors *file, const laya_config *config,
+                                   const laya_allocator *allocator, laya_error *error)
+{
+    *weights = (laya_weights){.allocator = laya_allocator_or_default(allocator)};
+    return bind_file(weights, file, config, bind_host, error);
 }
 
 void laya_weights_close(laya_weights *weights)

@@ -2,6 +2,8 @@
 #include "predict/context.h"
 
 #include "base/error.h"
+#include "model/engine.h"
+#include "runtime/bundle.h"
 
 void laya_context_options_init(laya_context_options *options)
 {
@@ -24,6 +26,28 @@ static laya_status check_options(const laya_context_options *options, laya_error
     return LAYA_OK;
 }
 
+/* The model and the engines that may compute fit together. */
+static laya_status check_bundle(const laya_model *model, const laya_context_options *options, laya_error *error)
+{
+    const laya_bundle *bundle = options->bundle;
+    if (!bundle) {
+        if (options->long_native)
+            return laya_fail(error, LAYA_ERROR_ARGUMENT, "laya_context_open: long_native needs a bundle");
+        return laya_check_weights(&model->weights, error);
+    }
+    if (model != bundle->model)
+        return laya_fail(error, LAYA_ERROR_ARGUMENT,
+                         "laya_context_open: model must be laya_bundle_model of options.bundle");
+    if (options->precision != LAYA_PRECISION_FLOAT)
+        return laya_fail(error, LAYA_ERROR_ARGUMENT,
+                         "laya_context_open: precision is of the CPU engine; a bundle has its own numerics");
+    if (options->long_native && model->host_only)
+        return laya_fail(error, LAYA_ERROR_ARGUMENT,
+                         "laya_context_open: long_native needs the whole checkpoint, and this bundle stands alone; "
+                         "open the bundle with the checkpoint's directory");
+    return LAYA_OK;
+}
+
 laya_status laya_context_open(const laya_model *model, const laya_context_options *options, laya_context **context,
                               laya_error *error)
 {
@@ -37,11 +61,15 @@ laya_status laya_context_open(const laya_model *model, const laya_context_option
         options = &defaults;
     }
     LAYA_TRY(check_options(options, error));
+    LAYA_TRY(check_bundle(model, options, error));
     laya_context *opened = laya_alloc_zero(&model->allocator, 1, sizeof *opened);
     if (!opened) return laya_fail_memory(error, sizeof *opened);
     opened->model = model;
     opened->precision = options->precision;
     opened->progress = options->progress;
+    opened->interrupt = options->interrupt;
+    opened->bundle = options->bundle;
+    opened->long_native = options->long_native != 0;
     opened->kernels = laya_kernels_select(LAYA_CPU_ALL);
     laya_arena_init(&opened->arena, &model->allocator);
     laya_buffer_init(&opened->result, &model->allocator);

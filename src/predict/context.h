@@ -14,10 +14,15 @@ struct laya_context {
     laya_pool *pool;
     laya_precision precision;
     laya_progress progress;
+    laya_interrupt interrupt;
+    laya_bundle *bundle; /* NULL: the CPU engine answers */
+    bool long_native;
     const laya_kernels *kernels; /* the best of this processor */
     laya_arena arena;            /* reset at the start of every call */
     laya_buffer result;          /* the JSON text that laya_predict returned */
     laya_error error;
+    const struct laya_row *rows; /* [row_count] of the last call, in the arena: what the network got and gave */
+    size_t row_count;
 };
 
 #endif

@@ -8,6 +8,7 @@
 #include "predict/context.h"
 #include "predict/gate.h"
 #include "predict/result_json.h"
+#include "runtime/bundle.h"
 #include "text/prompt.h"
 #include "text/question.h"
 
@@ -131,6 +132,63 @@ static laya_status finish_answer(laya_context *context, const settings *set, con
     return LAYA_OK;
 }
 
+/* ------------------------------------------------------------------ who computes */
+
+static laya_network network_of(const laya_context *context, const laya_progress *progress)
+{
+    return (laya_network){.config = &context->model->config,
+                          .weights = &context->model->weights,
+                          .kernels = context->kernels,
+                          .progress = progress,
+                          .interrupt = &context->interrupt};
+}
+
+static laya_status run_engine(laya_context *context, laya_row *rows, size_t count)
+{
+    const laya_network network = network_of(context, &context->progress);
+    if (context->precision == LAYA_PRECISION_DOUBLE)
+        return laya_reference_run(&network, rows, count, &context->arena, NULL, &context->error);
+    return laya_engine_run(&network, rows, count, context->pool, &context->arena, NULL, &context->error);
+}
+
+/* The bucket of each row; NULL: the CPU engine. Nothing is computed before all are known. */
+static laya_status choose_buckets(laya_context *context, const laya_query *queries, const laya_row *rows,
+                                  size_t count, laya_bucket **buckets)
+{
+    for (size_t at = 0; at < count; at++) {
+        buckets[at] = laya_bundle_choose(context->bundle, rows[at].count, rows[at].options);
+        if (buckets[at] || context->long_native) continue;
+        laya_error reason;
+        (void)laya_bundle_fail_choice(context->bundle, rows[at].count, rows[at].options, &reason);
+        return laya_fail_question(&context->error, queries[at].id, reason.message);
+    }
+    return LAYA_OK;
+}
+
+/* One row after the other: packages have batch 1. */
+static laya_status run_bundle(laya_context *context, const laya_query *queries, laya_row *rows, size_t count,
+                              laya_answer *answers)
+{
+    const laya_network network = network_of(context, NULL);
+    const laya_progress *progress = &context->progress;
+    laya_error *error = &context->error;
+    laya_bucket **buckets = laya_arena_alloc(&context->arena, count, sizeof *buckets);
+    if (!buckets) return laya_fail_memory(error, count * sizeof(laya_bucket *));
+    LAYA_TRY(choose_buckets(context, queries, rows, count, buckets));
+    for (size_t at = 0; at < count; at++) {
+        laya_arena_mark mark = laya_arena_save(&context->arena);
+        LAYA_TRY(laya_check_interrupt(&context->interrupt, error));
+        if (buckets[at])
+            LAYA_TRY(laya_bucket_run(context->bundle, buckets[at], &rows[at], &context->arena, error));
+        else
+            LAYA_TRY(laya_engine_run(&network, &rows[at], 1, context->pool, &context->arena, NULL, error));
+        answers[at].bucket = buckets[at] ? buckets[at]->shape.length : 0;
+        laya_arena_restore(&context->arena, mark);
+        if (progress->report) progress->report(progress->user, at + 1, count);
+    }
+    return LAYA_OK;
+}
+
 static laya_status run(laya_context *context, const settings *set, const laya_state *state, const laya_query *queries,
                        size_t count, laya_result *result)
 {
@@ -141,17 +199,15 @@ static laya_status run(laya_context *context, const settings *set, const laya_st
     laya_answer *answers = laya_arena_alloc(&context->arena, count, sizeof *answers);
     if (!rows || !answers) return laya_fail_memory(error, count * sizeof *answers);
     LAYA_TRY(build_rows(context, set, state, queries, count, rows, answers, result));
-    const laya_network network = {.config = &context->model->config,
-                                  .weights = &context->model->weights,
-                                  .kernels = context->kernels,
-                                  .progress = &context->progress};
-    if (context->precision == LAYA_PRECISION_DOUBLE)
-        LAYA_TRY(laya_reference_run(&network, rows, count, &context->arena, NULL, error));
+    if (context->bundle)
+        LAYA_TRY(run_bundle(context, queries, rows, count, answers));
     else
-        LAYA_TRY(laya_engine_run(&network, rows, count, context->pool, &context->arena, NULL, error));
+        LAYA_TRY(run_engine(context, rows, count));
     for (size_t at = 0; at < count; at++)
         LAYA_TRY(finish_answer(context, set, &queries[at], &rows[at], &answers[at]));
     result->answers = answers;
+    context->rows = rows;
+    context->row_count = count;
     return LAYA_OK;
 }
 
@@ -204,7 +260,8 @@ static laya_status predict(laya_context *context, laya_json_value state_value, l
     LAYA_TRY(state_of_json(context, state_value, &state));
     LAYA_TRY(queries_of_json(context, questions, &queries, &count));
     LAYA_TRY(run(context, &set, &state, queries, count, &result));
-    laya_result_write(&context->result, queries, &result, set.flags);
+    const char *executor = context->bundle ? laya_bundle_executor(context->bundle) : NULL;
+    laya_result_write(&context->result, queries, &result, executor, set.flags);
     if (context->result.failed) return laya_fail_memory(&context->error, context->result.size);
     return LAYA_OK;
 }
@@ -222,6 +279,8 @@ static void begin_call(laya_context *context)
     laya_error_clear(&context->error);
     laya_arena_reset(&context->arena);
     laya_buffer_clear(&context->result);
+    context->rows = NULL;
+    context->row_count = 0;
 }
 
 laya_status laya_predict(laya_context *context, const char *state, size_t state_size, const char *questions,

@@ -86,7 +86,22 @@ static void write_gate(laya_json_writer *w, const laya_answer *answer)
     laya_json_put_bool(w, true);
 }
 
-static void write_answer(laya_json_writer *w, const laya_query *query, const laya_answer *answer, unsigned flags)
+/* Which package answered, or the CPU engine. */
+static void write_served_by(laya_json_writer *w, const laya_answer *answer, const char *executor)
+{
+    laya_json_name(w, "served_by");
+    laya_json_begin(w, '{');
+    laya_json_member_string(w, "executor", answer->bucket ? executor : "native");
+    laya_json_name(w, "length");
+    if (answer->bucket)
+        laya_json_put_uint(w, answer->bucket);
+    else
+        laya_json_put_raw(w, "null");
+    laya_json_end(w, '}');
+}
+
+static void write_answer(laya_json_writer *w, const laya_query *query, const laya_answer *answer,
+                         const char *executor, unsigned flags)
 {
     laya_json_begin(w, '{');
     laya_json_member_string(w, "type", laya_question_type_name(answer->type));
@@ -110,6 +125,7 @@ static void write_answer(laya_json_writer *w, const laya_query *query, const lay
     laya_json_member_round4(w, "act_probability", answer->act_probability);
     laya_json_end(w, '}');
     write_gate(w, answer);
+    if (executor) write_served_by(w, answer, executor);
     if (flags & LAYA_PREDICT_RAW) write_raw(w, answer);
     laya_json_end(w, '}');
 }
@@ -163,7 +179,8 @@ static void write_usage(laya_json_writer *w, const laya_query *queries, const la
     laya_json_end(w, '}');
 }
 
-void laya_result_write(laya_buffer *out, const laya_query *queries, const laya_result *result, unsigned flags)
+void laya_result_write(laya_buffer *out, const laya_query *queries, const laya_result *result, const char *executor,
+                       unsigned flags)
 {
     laya_json_writer writer, *w = &writer;
     laya_json_writer_init(w, out, (flags & LAYA_PREDICT_PRETTY) != 0);
@@ -173,7 +190,7 @@ void laya_result_write(laya_buffer *out, const laya_query *queries, const laya_r
     laya_json_begin(w, '{');
     for (size_t at = 0; at < result->count; at++) {
         laya_json_key(w, queries[at].id.text, queries[at].id.size);
-        write_answer(w, &queries[at], &result->answers[at], flags);
+        write_answer(w, &queries[at], &result->answers[at], executor, flags);
     }
     laya_json_end(w, '}');
     laya_json_name(w, "usage");

@@ -7,7 +7,11 @@
 #include "laya/predict.h"
 #include "text/question.h"
 
-/* Write {"model", "answers", "usage"}. `flags` are LAYA_PREDICT_...; failure shows in out->failed. */
-void laya_result_write(laya_buffer *out, const laya_query *queries, const laya_result *result, unsigned flags);
+/*
+ * Write {"model", "answers", "usage"}. `executor` runs packages (NULL: there are none), `flags` are LAYA_PREDICT_...;
+ * failure shows in out->failed.
+ */
+void laya_result_write(laya_buffer *out, const laya_query *queries, const laya_result *result, const char *executor,
+                       unsigned flags);
 
 #endif

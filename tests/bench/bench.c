@@ -7,6 +7,8 @@
  *
  * One row of TOKENS tokens (96) with three options goes through the whole network per measurement.
  */
+#include "timing.h"
+
 #include "kernels/kernels.h"
 #include "laya/laya.h"
 #include "model/engine.h"
@@ -15,7 +17,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define MAX_ROUNDS 200
 #define MAX_VARIANTS 8
@@ -26,25 +27,6 @@ typedef struct variant {
     laya_pool *pool;
     double seconds[MAX_ROUNDS];
 } variant;
-
-static double now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
-}
-
-static int compare_doubles(const void *left, const void *right)
-{
-    double a = *(const double *)left, b = *(const double *)right;
-    return a < b ? -1 : a > b;
-}
-
-static double median(double *values, size_t count)
-{
-    qsort(values, count, sizeof *values, compare_doubles);
-    return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
-}
 
 static int give_up(const laya_error *error)
 {

@@ -14,6 +14,7 @@ unset LAYA_MODEL
 cmake --install "$build" --prefix "$prefix" >"$work/install.log"
 (cd "$prefix" && find . -type f | sort)
 for file in bin/layac include/laya/laya.h share/laya/models/laya-demo/model.safetensors share/man/man1/layac.1 \
+    share/laya/fixtures/questions.json share/laya/fixtures/README.md \
     share/bash-completion/completions/layac share/zsh/site-functions/_layac share/fish/vendor_completions.d/layac.fish; do
     [ -f "$prefix/$file" ] || { echo "not installed: $file" >&2; exit 1; }
 done
@@ -57,3 +58,5 @@ answered "$prefix/bin/layac" predict --state "I was billed twice, please refund 
     --questions '{"refund": {"type": "noul", "instructions": "Is a refund requested?"}}'
 "$prefix/bin/layac" export --graph lean --output "$work/bundle" >"$work/summary"
 [ -f "$work/bundle/manifest.json" ] && grep -q '"package_sha256"' "$work/summary"
+"$prefix/bin/layac" reference --output "$work/reference.json"
+grep -q '"format":"laya-reference"' "$work/reference.json"

@@ -574,6 +574,35 @@ static void tokenize(void **state)
     free(out);
 }
 
+/* The file's contents are test_reference's matter. */
+static void reference(void **state)
+{
+    (void)state;
+    char path[TEST_PATH_SIZE], tiny[TEST_PATH_SIZE], fixture[TEST_PATH_SIZE];
+    in_folder(path, "reference.json");
+    test_path(tiny, TEST_TINY);
+    outcome o = RUN("", "reference", "--model", tiny, "--output", path, "--threads", "2"); /* the installed fixture */
+    if (o.code != 0) fail_msg("exit code %d: %s", o.code, o.err);
+    assert_int_equal(o.size, 0);
+    end(&o);
+    char *text = test_read_file(path, NULL);
+    assert_contains(text, "\"class\":\"native fp32 engine\"");
+    assert_contains(text, "\"name\":\"twenty_options\"");
+    free(text);
+    expect_failure(RUN("", "reference", "--model", tiny, "--output", path), 5, "exists already");
+    assert_int_equal(unlink(path), 0);
+    expect_failure(RUN("", "reference", "--model", tiny), 2, "reference: no output; use --output FILE");
+    expect_failure(RUN("", "reference", "--output", path, "more"), 2, "unexpected argument 'more'");
+    expect_failure(RUN("", "reference", "--output", path, "--threads", "0"), 2, "--threads: expected a whole number");
+    expect_failure(RUN("", "reference", "--model", tiny, "--output", path, "--fixture", "/nonexistent"), 5,
+                   "/nonexistent: cannot be opened");
+    test_write_file(in_folder(fixture, "fixture.json"), "{}", 2);
+    expect_failure(RUN("", "reference", "--model", tiny, "--output", path, "--fixture", fixture), 4,
+                   "expected an object with \"format\": \"laya-fixture\"");
+    assert_int_equal(unlink(fixture), 0);
+    assert_int_equal(access(path, F_OK), -1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -590,6 +619,7 @@ int main(void)
         cmocka_unit_test(a_table),
         cmocka_unit_test(info),
         cmocka_unit_test(tokenize),
+        cmocka_unit_test(reference),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

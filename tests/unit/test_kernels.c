@@ -97,6 +97,7 @@ static float widen(const unsigned char *data, laya_dtype dtype, size_t at)
     return (float)(bits >> 15 ? -value : value);
 }
 
+/* pack_rows and widen */
 static void check_pack(const laya_kernels *kernels, laya_dtype dtype, size_t rows, size_t depth, size_t stride)
 {
     /* The last row ends with the block, so that reading beyond it is seen by a sanitizer; misaligned by one byte. */
@@ -122,10 +123,17 @@ static void check_pack(const laya_kernels *kernels, laya_dtype dtype, size_t row
         }
     }
     check_guarded(&panel);
+    guarded row = make_guarded(depth); /* the last row */
+    kernels->widen(data + (rows - 1) * stride * size, dtype, depth, row.data);
+    for (size_t k = 0; k < depth; k++) {
+        float expected = widen(data, dtype, (rows - 1) * stride + k);
+        assert_int_equal(laya_bits_of_float(row.data[k]), laya_bits_of_float(expected));
+    }
+    check_guarded(&row);
     free(block);
 }
 
-static void test_pack_rows(void **unused)
+static void test_widening(void **unused)
 {
     (void)unused;
     static const laya_dtype types[] = {LAYA_F16, LAYA_BF16, LAYA_F32};
@@ -150,18 +158,22 @@ static void test_every_half(void **unused)
     for (const laya_kernels *kernels; (kernels = test_next_kernels(&index)) != NULL;) {
         for (uint32_t first = 0; first < 65536; first += 256) {
             unsigned char data[512];
-            float panel[256 * LAYA_KERNEL_MAX_NR];
+            float panel[256 * LAYA_KERNEL_MAX_NR], row[256];
             for (uint32_t i = 0; i < 256; i++) {
                 data[2 * i] = (unsigned char)(first + i);
                 data[2 * i + 1] = (unsigned char)((first + i) >> 8);
             }
             kernels->pack_rows(data, LAYA_F16, 256, 1, 256, panel);
+            kernels->widen(data, LAYA_F16, 256, row);
             for (uint32_t i = 0; i < 256; i++) {
                 float got = panel[i * kernels->nr];
                 uint32_t magnitude = (first + i) & 0x7fff;
                 if (magnitude > 0x7c00) {
-                    assert_true(isnan(got));
-                } else if (magnitude == 0x7c00) {
+                    assert_true(isnan(got) && isnan(row[i]));
+                    continue;
+                }
+                assert_int_equal(laya_bits_of_float(row[i]), laya_bits_of_float(got));
+                if (magnitude == 0x7c00) {
                     assert_true(isinf(got) && (signbit(got) != 0) == ((first + i) > 0x7fff));
                 } else {
                     assert_int_equal(laya_bits_of_float(got), laya_bits_of_float(widen(data, LAYA_F16, i)));
@@ -314,6 +326,65 @@ static void test_softmax(void **unused)
     }
 }
 
+/* Each column's power to 2 units in the last place, sums exactly the powers added; limits, NaN. */
+static void test_exp_columns(void **unused)
+{
+    (void)unused;
+    size_t index = 0;
+    for (const laya_kernels *kernels; (kernels = test_next_kernels(&index)) != NULL;) {
+        for (size_t count = 1; count <= 40; count++) {
+            guarded x = make_guarded(count), sums = make_guarded(count);
+            float top[40], difference[40];
+            for (size_t i = 0; i < count; i++) {
+                top[i] = (float)i - 7.0f;
+                x.data[i] = top[i] - (float)(i * i % 90);
+                difference[i] = x.data[i] - top[i];
+                sums.data[i] = (float)i;
+            }
+            kernels->exp_columns(x.data, top, sums.data, count);
+            for (size_t i = 0; i < count; i++) {
+                double p = difference[i] < -87.0f ? 0 : exp((double)difference[i]);
+                assert_true(fabs((double)x.data[i] - p) <= 2.5e-7 * p);
+                assert_true(sums.data[i] == (float)i + x.data[i]);
+            }
+            check_guarded(&x);
+            check_guarded(&sums);
+        }
+        float x[9] = {0, -INFINITY, NAN}, sums[9] = {0};
+        const float top[9] = {0};
+        kernels->exp_columns(x, top, sums, 9);
+        assert_true(x[0] == 1 && x[1] == 0 && isnan(x[2]) && isnan(sums[2]) && sums[8] == 1);
+    }
+}
+
+/* All halves, what lies on and next to the ties between them, and specials; every count of a last part. */
+static void test_round_half(void **unused)
+{
+    (void)unused;
+    static const uint32_t special[] = {0x7f800001u, 0xffc12345u, 0x00000001u, 0x807fffffu, 0x7f7fffffu,
+                                       0x33000000u, 0x33000001u, 0x477fefffu, 0x477ff000u, 0xc77ff000u};
+    size_t index = 0;
+    for (const laya_kernels *kernels; (kernels = test_next_kernels(&index)) != NULL;) {
+        for (uint32_t half = 0; half < 65536; half++) {
+            size_t count = 1 + half % 19;
+            uint32_t bits = laya_bits_of_float(laya_half_to_float((uint16_t)half));
+            guarded g = make_guarded(count);
+            float before[19];
+            for (uint32_t i = 0; i < count; i++) {
+                uint32_t near = bits + (i % 4) * 0x800u + i / 4 - 2; /* quarters of a step of normal halves */
+                before[i] = laya_float_of_bits(i == 18 ? special[half % 10] : near);
+                g.data[i] = before[i];
+            }
+            kernels->round_half(g.data, count);
+            for (size_t i = 0; i < count; i++) {
+                float expected = laya_half_to_float(laya_float_to_half(before[i]));
+                assert_int_equal(laya_bits_of_float(g.data[i]), laya_bits_of_float(expected));
+            }
+            check_guarded(&g);
+        }
+    }
+}
+
 /* Every 256th float of magnitude below 100, and large ones: absolute error, against erfc in float64. */
 static void test_gelu(void **unused)
 {
@@ -372,10 +443,11 @@ static void test_gelu_place(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_table),      cmocka_unit_test(test_pack_rows),
-        cmocka_unit_test(test_every_half), cmocka_unit_test(test_pack_floats_and_cols),
-        cmocka_unit_test(test_tile),       cmocka_unit_test(test_softmax),
-        cmocka_unit_test(test_gelu),       cmocka_unit_test(test_gelu_place),
+        cmocka_unit_test(test_table),       cmocka_unit_test(test_widening),
+        cmocka_unit_test(test_every_half),  cmocka_unit_test(test_pack_floats_and_cols),
+        cmocka_unit_test(test_tile),        cmocka_unit_test(test_softmax),
+        cmocka_unit_test(test_exp_columns), cmocka_unit_test(test_round_half),
+        cmocka_unit_test(test_gelu),        cmocka_unit_test(test_gelu_place),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -697,6 +697,81 @@ static void test_forget(void **state)
     free(data);
 }
 
+/* ------------------------------------------------------------------ a single file */
+
+static void test_commit_file(void **state)
+{
+    test_place *place = *state;
+    laya_staging staging;
+    laya_error error;
+    size_t size;
+    mode_t mask = umask(027);
+    open_staging(&staging, at(place, "new/out"));
+    assert_int_equal(count_entries(place, ""), 1);
+    assert_int_equal(laya_staging_commit_file(&staging, "a\0c", 3, &error), LAYA_OK);
+    umask(mask);
+    assert_null(staging.directory);
+    assert_int_equal(mode_of(at(place, "new/out")), 0640);
+    char *text = test_read_file(place->path, &size);
+    assert_int_equal(size, 3);
+    assert_memory_equal(text, "a\0c", 3);
+    free(text);
+    laya_staging_discard(&staging); /* nothing */
+    expect_refusal(place, place->path, "new/out: exists already");
+    assert_int_equal(unlink(place->path), 0);
+    assert_int_equal(rmdir(at(place, "new")), 0); /* nothing else is in it */
+
+    open_staging(&staging, at(place, "empty"));
+    assert_int_equal(laya_staging_commit_file(&staging, NULL, 0, &error), LAYA_OK);
+    free(test_read_file(place->path, &size));
+    assert_int_equal(size, 0);
+    assert_int_equal(unlink(place->path), 0);
+}
+
+/* Something takes the name meanwhile, also what a rename of a directory would replace. */
+static void test_commit_file_refused(void **state)
+{
+    test_place *place = *state;
+    laya_staging staging;
+    laya_error error;
+    open_staging(&staging, at(place, "out"));
+    test_write_file(place->path, "mine", 4);
+    assert_int_equal(laya_staging_commit_file(&staging, "abc", 3, &error), LAYA_ERROR_IO);
+    assert_contains(error.message, "/out: exists already and is not overwritten");
+    assert_null(staging.directory);
+    char *text = test_read_file(at(place, "out"), NULL);
+    assert_string_equal(text, "mine");
+    free(text);
+    assert_int_equal(unlink(place->path), 0);
+    open_staging(&staging, at(place, "out"));
+    assert_int_equal(mkdir(place->path, 0700), 0);
+    assert_int_equal(laya_staging_commit_file(&staging, "abc", 3, &error), LAYA_ERROR_IO);
+    assert_int_equal(rmdir(at(place, "out")), 0);
+    assert_int_equal(count_entries(place, ""), 0);
+}
+
+static void test_commit_file_memory(void **state)
+{
+    test_place *place = *state;
+    test_memory memory;
+    laya_error error;
+    size_t fail = 1;
+    test_memory_init(&memory);
+    for (;; fail++) {
+        laya_staging staging;
+        test_memory_arm(&memory, 0);
+        assert_int_equal(laya_staging_open(&staging, at(place, "out"), &memory.hooks, &error), LAYA_OK);
+        test_memory_arm(&memory, fail);
+        laya_status status = laya_staging_commit_file(&staging, "abc", 3, &error);
+        assert_int_equal(memory.live, 0);
+        if (!memory.failed) break;
+        assert_int_equal(status, LAYA_ERROR_MEMORY);
+        assert_int_equal(count_entries(place, ""), 0);
+    }
+    assert_true(fail > 3);
+    assert_int_equal(unlink(at(place, "out")), 0);
+}
+
 int main(void)
 {
 #define IN_PLACE(test) cmocka_unit_test_setup_teardown(test, make_place, remove_place)
@@ -713,6 +788,9 @@ int main(void)
         IN_PLACE(test_relative_target),
         IN_PLACE(test_existing_target),
         IN_PLACE(test_commit_refused),
+        IN_PLACE(test_commit_file),
+        IN_PLACE(test_commit_file_refused),
+        IN_PLACE(test_commit_file_memory),
         IN_PLACE(test_parents),
         IN_PLACE(test_read_only_parent),
         IN_PLACE(test_stale_sibling),

@@ -210,7 +210,7 @@ static void compare_result(checkpoint *set, const char *name, const laya_query *
     laya_buffer out;
     laya_json doc;
     laya_buffer_init(&out, NULL);
-    laya_result_write(&out, queries, result, LAYA_PREDICT_STATE_TOKEN_COUNTS);
+    laya_result_write(&out, queries, result, NULL, LAYA_PREDICT_STATE_TOKEN_COUNTS);
     assert_false(out.failed);
     assert_int_equal(laya_json_parse(&doc, out.data, out.size, NULL, NULL), LAYA_OK);
     laya_json_value got = laya_json_root(&doc);

@@ -10,7 +10,6 @@
 #include "layac.h"
 
 #include <getopt.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -33,36 +32,6 @@ static const char usage[] =
     "  --weights-sha256 HEX       refuse a checkpoint whose model.safetensors has another SHA-256\n"
     "  --threads N                threads (default: one per CPU); the result does not depend on it\n"
     "  --help                     this text\n";
-
-/* The signal that asked to stop; 0: none. */
-static volatile sig_atomic_t stop_signal;
-
-static void on_signal(int number)
-{
-    stop_signal = number;
-}
-
-static int stop_requested(void *user)
-{
-    (void)user;
-    return stop_signal != 0;
-}
-
-/* Signals that end the command let it clean up first. A file size limit is reported by the write that hits it. */
-static void catch_signals(void)
-{
-    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
-    struct sigaction action = {0}, old;
-    sigemptyset(&action.sa_mask);
-    action.sa_flags = SA_RESTART;
-    action.sa_handler = on_signal;
-    for (size_t at = 0; at < sizeof numbers / sizeof *numbers; at++) {
-        if (sigaction(numbers[at], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
-            sigaction(numbers[at], &action, NULL);
-    }
-    action.sa_handler = SIG_IGN;
-    sigaction(SIGXFSZ, &action, NULL);
-}
 
 /* ------------------------------------------------------------------ the summary */
 
@@ -168,16 +137,12 @@ static int run(settings *set)
     layac_bar bar;
     int code = layac_open_model(set->model, NULL, &model);
     if (code != EXIT_OK) return code;
-    catch_signals();
+    set->options.interrupt = layac_catch_signals();
     set->options.progress = layac_bar_start(&bar);
-    set->options.interrupt = (laya_interrupt){.user = NULL, .requested = stop_requested};
     laya_status status = laya_model_export(model, &set->options, set->output, &error);
     layac_bar_end(&bar);
     laya_model_close(model);
-    if (stop_signal != 0) { /* what called this program should see the signal */
-        signal(stop_signal, SIG_DFL);
-        raise(stop_signal);
-    }
+    layac_pass_signal_on();
     return status == LAYA_OK ? print_summary(set->output) : layac_fail_library(&error);
 }
 

@@ -7,6 +7,7 @@
 #include "laya/laya.h"
 
 #include <stdbool.h>
+#include <stdio.h>
 
 /* Exit codes, as layac(1) documents them. */
 enum {
@@ -17,7 +18,7 @@ enum {
     EXIT_CHECKPOINT = 4, /* checkpoint or package malformed or unsupported */
     EXIT_FILE = 5,       /* a file cannot be read or written */
     EXIT_MEMORY = 6,
-    EXIT_CHECK = 7 /* a check did not pass: verification failed, packages differ */
+    EXIT_CHECK = 7 /* a check did not pass: verification or validation failed, packages differ, outputs not stable */
 };
 
 int layac_predict(int count, char **arguments);
@@ -25,6 +26,9 @@ int layac_info(int count, char **arguments);
 int layac_tokenize(int count, char **arguments);
 int layac_export(int count, char **arguments);
 int layac_inspect(int count, char **arguments);
+int layac_reference(int count, char **arguments);
+int layac_validate(int count, char **arguments);
+int layac_benchmark(int count, char **arguments);
 
 /* ------------------------------------------------------------------ arguments.c */
 
@@ -59,6 +63,8 @@ int layac_finish(void);
  * program (one line on standard error says so). NULL with a report when there is none. Release with free().
  */
 char *layac_model_directory(const char *named);
+/* The fixture to use: `named`, else the one that is installed with this program. As layac_model_directory. */
+char *layac_fixture_path(const char *named);
 /* Open that model with the log on standard error. Returns an exit code. */
 int layac_open_model(const char *named, const char *lang_temperatures, laya_model **model);
 
@@ -76,12 +82,22 @@ laya_progress layac_bar_start(layac_bar *bar);
 /* Take the bar off the terminal, if it was drawn. */
 void layac_bar_end(layac_bar *bar);
 
+/* ------------------------------------------------------------------ signals.c */
+
+/*
+ * From now on SIGINT, SIGTERM and SIGHUP are only noted, and the hook tells of them, so that a call can clean up. A file
+ * size limit is reported by the write that hits it.
+ */
+laya_interrupt layac_catch_signals(void);
+/* End the process by the signal that was noted, if there was one: what called this program should see it. */
+void layac_pass_signal_on(void);
+
 /* ------------------------------------------------------------------ table.c */
 
 /* Print a result of laya_predict as a table for people. Returns an exit code. */
 int layac_print_table(const char *result, size_t size);
 /* Print a text, control characters as spaces, cut or padded to `width` characters (0: as long as it is). */
-void layac_print_text(const char *text, size_t size, size_t width);
+void layac_print_text(FILE *to, const char *text, size_t size, size_t width);
 
 /* ------------------------------------------------------------------ tree.c */
 

@@ -13,26 +13,32 @@ static const char usage[] =
     "       layac tokenize [--model DIR | --tokenizer FILE] [--text TEXT | --file FILE] [--lines] [--tokens]\n"
     "       layac export [--model DIR] --output OUT [options]\n"
     "       layac inspect [--ops] [--tree] PACKAGE\n"
+    "       layac reference [--model DIR] --output FILE [options]\n"
+    "       layac validate --package PATH --output FILE [options]\n"
+    "       layac benchmark --package PATH --output FILE [options]\n"
     "       layac help [COMMAND]\n"
     "       layac --version\n"
     "\n"
     "layac help COMMAND explains a command. Results go to standard output as JSON, everything else to standard\n"
     "error. Exit codes: 0 success, 1 system error, 2 usage, 3 state or questions not acceptable, 4 checkpoint or\n"
     "package malformed or unsupported, 5 a file cannot be read or written, 6 out of memory, 7 a check did not pass\n"
-    "(verification failed, packages differ).\n";
+    "(verification or validation failed, packages differ, outputs not stable).\n";
 
 static const struct {
     const char *name;
     int (*run)(int count, char **arguments);
-} commands[] = {{"predict", layac_predict}, {"info", layac_info},    {"tokenize", layac_tokenize},
-                {"export", layac_export},   {"probe", layac_export}, {"inspect", layac_inspect}};
+} commands[] = {{"predict", layac_predict},     {"info", layac_info},         {"tokenize", layac_tokenize},
+                {"export", layac_export},       {"probe", layac_export},      {"inspect", layac_inspect},
+                {"reference", layac_reference}, {"validate", layac_validate}, {"benchmark", layac_benchmark}};
 
 static int run_command(const char *name, int count, char **arguments)
 {
     for (size_t at = 0; at < sizeof commands / sizeof *commands; at++) {
         if (strcmp(name, commands[at].name) == 0) return commands[at].run(count, arguments);
     }
-    return layac_fail(EXIT_USAGE, "unknown command '%s'; commands are predict, info, tokenize, export, inspect, help",
+    return layac_fail(EXIT_USAGE,
+                      "unknown command '%s'; commands are predict, info, tokenize, export, inspect, reference, "
+                      "validate, benchmark, help",
                       name);
 }
 

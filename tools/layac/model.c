@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which model to use. */
+/* Which model and which fixture to use. */
 #include "layac.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #if defined(__APPLE__)
@@ -14,6 +13,7 @@
 
 /* From the folder of this program, in the build tree as after an installation. */
 #define DEMO_MODEL "../share/laya/models/laya-demo"
+#define FIXTURE "../share/laya/fixtures/questions.json"
 #define PATH_SIZE 4096
 
 /* The path of the running program. */
@@ -48,25 +48,38 @@ static char *copy(const char *text)
     return result;
 }
 
+/* The absolute path of what is installed at `place`, seen from the folder of this program; NULL: nothing is. */
+static char *installed(const char *place)
+{
+    char program[PATH_SIZE], path[PATH_SIZE + sizeof DEMO_MODEL + sizeof FIXTURE];
+    if (!program_path(program)) return NULL;
+    char *slash = strrchr(program, '/');
+    if (slash) *slash = '\0';
+    snprintf(path, sizeof path, "%s/%s", program, place);
+    return realpath(path, NULL);
+}
+
 char *layac_model_directory(const char *named)
 {
-    char program[PATH_SIZE], path[PATH_SIZE + sizeof DEMO_MODEL];
     const char *environment = getenv("LAYA_MODEL");
-    struct stat facts;
     if (!named && environment && *environment) named = environment;
     if (named) return copy(named);
-    if (program_path(program)) {
-        char *slash = strrchr(program, '/');
-        if (slash) *slash = '\0';
-        snprintf(path, sizeof path, "%s/" DEMO_MODEL, program);
-        if (stat(path, &facts) == 0 && S_ISDIR(facts.st_mode)) {
-            char *real = realpath(path, NULL);
-            fprintf(stderr, "layac: no model named; using the built-in demo model %s\n", real ? real : path);
-            return real ? real : copy(path);
-        }
-    }
-    layac_fail(EXIT_USAGE, "no model named and the demo model is not installed beside this program; use --model DIR");
-    return NULL;
+    char *path = installed(DEMO_MODEL);
+    if (path)
+        fprintf(stderr, "layac: no model named; using the built-in demo model %s\n", path);
+    else
+        layac_fail(EXIT_USAGE,
+                   "no model named and the demo model is not installed beside this program; use --model DIR");
+    return path;
+}
+
+char *layac_fixture_path(const char *named)
+{
+    if (named) return copy(named);
+    char *path = installed(FIXTURE);
+    if (!path)
+        layac_fail(EXIT_USAGE, "no fixture named and none is installed beside this program; use --fixture FILE");
+    return path;
 }
 
 int layac_open_model(const char *named, const char *lang_temperatures, laya_model **model)

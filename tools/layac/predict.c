@@ -2,7 +2,7 @@
 /* layac predict */
 #include "base/json.h"
 #include "base/threads.h"
-#include "layac.h"
+#include "bundle_options.h"
 
 #include <getopt.h>
 #include <stdio.h>
@@ -12,10 +12,12 @@
 
 static const char usage[] =
     "usage: layac predict [--model DIR] [--state TEXT | --state-file FILE] --questions JSON|FILE [options]\n"
+    "       layac predict --package PATH [--model DIR] ...\n"
     "\n"
     "Answers questions about a state and prints the result as JSON.\n"
     "\n"
-    "  --model DIR              checkpoint directory (default: $LAYA_MODEL, else the demo model)\n"
+    "  --model DIR              checkpoint directory (default: $LAYA_MODEL, else the demo model; with --package the\n"
+    "                           checkpoint that the package was made from, else its own copies)\n"
     "  --state TEXT             the state as plain text\n"
     "  --state-file FILE        the state as a text file; - or nothing: standard input. One newline at its end\n"
     "                           is not part of the state\n"
@@ -34,7 +36,10 @@ static const char usage[] =
     "  --table                  a table for people instead of JSON\n"
     "  --threads N              threads that compute (default: one per CPU); answers do not depend on it\n"
     "  --precision float|double float32, or the slow float64 reference\n"
-    "  --help                   this text\n";
+    "  --help                   this text\n"
+    "\n"
+    "Packages, as layac export writes them, in place of the CPU engine:\n"
+    "\n" LAYAC_BUNDLE_USAGE LAYAC_LONG_USAGE;
 
 typedef struct settings {
     const char *model;
@@ -45,6 +50,7 @@ typedef struct settings {
     const char *questions;
     const char *lang_temperatures;
     bool table;
+    layac_bundle_options bundle;
     laya_context_options context;
     laya_predict_options predict;
 } settings;
@@ -76,7 +82,8 @@ static int read_state(const settings *set, laya_buffer *json)
     return code;
 }
 
-static int answer(const settings *set, const laya_model *model, const laya_buffer *state,
+/* Answer with an open model; bundle NULL: with the CPU engine. */
+static int answer(const settings *set, const laya_model *model, laya_bundle *bundle, const laya_buffer *state,
                   const laya_buffer *questions)
 {
     laya_context *context;
@@ -85,6 +92,8 @@ static int answer(const settings *set, const laya_model *model, const laya_buffe
     layac_bar bar;
     const char *result;
     size_t size;
+    options.bundle = bundle;
+    options.long_native = set->bundle.long_native;
     options.progress = layac_bar_start(&bar);
     if (laya_context_open(model, &options, &context, &error) != LAYA_OK) return layac_fail_library(&error);
     int code = EXIT_OK;
@@ -103,20 +112,39 @@ static int answer(const settings *set, const laya_model *model, const laya_buffe
     return code == EXIT_OK ? layac_finish() : code;
 }
 
-/* Open the model with the language temperatures, then answer. */
+static int answer_with_package(const settings *set, const char *languages, const laya_buffer *state,
+                               const laya_buffer *questions)
+{
+    laya_bundle *bundle;
+    int code = layac_open_bundle(&set->bundle, set->model, languages, set->context.threads, &bundle);
+    if (code != EXIT_OK) return code;
+    code = answer(set, laya_bundle_model(bundle), bundle, state, questions);
+    laya_bundle_close(bundle);
+    return code;
+}
+
+static int answer_with_model(const settings *set, const char *languages, const laya_buffer *state,
+                             const laya_buffer *questions)
+{
+    laya_model *model;
+    int code = layac_open_model(set->model, languages, &model);
+    if (code != EXIT_OK) return code;
+    code = answer(set, model, NULL, state, questions);
+    laya_model_close(model);
+    return code;
+}
+
+/* Read the language temperatures, open what answers, then answer. */
 static int open_and_answer(const settings *set, const laya_buffer *state, const laya_buffer *questions)
 {
     laya_buffer languages;
-    laya_model *model;
     laya_buffer_init(&languages, NULL);
     int code = set->lang_temperatures ? layac_json_argument(set->lang_temperatures, &languages) : EXIT_OK;
     if (code == EXIT_OK && languages.size && strlen(languages.data) != languages.size)
         code = layac_fail(EXIT_INPUT, "--lang-temperatures: the text holds a NUL byte");
-    if (code == EXIT_OK) code = layac_open_model(set->model, languages.data, &model);
+    if (code == EXIT_OK)
+        code = (set->bundle.package ? answer_with_package : answer_with_model)(set, languages.data, state, questions);
     laya_buffer_close(&languages);
-    if (code != EXIT_OK) return code;
-    code = answer(set, model, state, questions);
-    laya_model_close(model);
     return code;
 }
 
@@ -169,6 +197,8 @@ static const struct option options[] = {{"model", required_argument, NULL, 'm'},
                                         {"table", no_argument, NULL, OPTION_TABLE},
                                         {"threads", required_argument, NULL, OPTION_THREADS},
                                         {"precision", required_argument, NULL, OPTION_PRECISION},
+                                        LAYAC_BUNDLE_LONG_OPTIONS,
+                                        LAYAC_LONG_OPTION,
                                         {"help", no_argument, NULL, 'h'},
                                         {0}};
 
@@ -186,6 +216,7 @@ static int set_precision(settings *set, const char *text)
 static int set_option(settings *set, int option)
 {
     uint32_t number;
+    if (layac_is_bundle_option(option)) return layac_bundle_option(&set->bundle, option, optarg);
     switch (option) {
     case 'm': set->model = optarg; break;
     case 'q': set->questions = optarg; break;
@@ -219,6 +250,7 @@ static int set_option(settings *set, int option)
 int layac_predict(int count, char **arguments)
 {
     settings set = {0};
+    layac_bundle_options_init(&set.bundle);
     laya_context_options_init(&set.context);
     laya_predict_options_init(&set.predict);
     for (int option; (option = getopt_long(count, arguments, "m:q:h", options, NULL)) != -1;) {
@@ -239,5 +271,8 @@ int layac_predict(int count, char **arguments)
     if (strcmp(set.questions, "-") == 0 && state_on_input)
         return layac_fail(EXIT_USAGE, "predict: state and questions cannot both come from standard input");
     if (states > 1) return layac_fail(EXIT_USAGE, "predict: more than one state; name exactly one");
-    return run(&set);
+    if (set.bundle.package && set.context.precision == LAYA_PRECISION_DOUBLE)
+        return layac_fail(EXIT_USAGE, "predict: --precision is of the CPU engine; for a package use --numerics");
+    int code = layac_bundle_check(&set.bundle, "predict");
+    return code == EXIT_OK ? run(&set) : code;
 }

@@ -10,24 +10,24 @@
 #define BAR_WIDTH 32
 #define LABEL_WIDTH 44 /* longer labels are cut in the table, never in the JSON */
 
-void layac_print_text(const char *text, size_t size, size_t width)
+void layac_print_text(FILE *to, const char *text, size_t size, size_t width)
 {
     size_t shown = 0;
     for (size_t at = 0; at < size;) {
         size_t start = at;
         uint32_t code = laya_utf8_next(text, &at);
         if (width && shown + 1 == width && at < size) {
-            fputs("\xE2\x80\xA6", stdout); /* … */
+            fputs("\xE2\x80\xA6", to); /* … */
             shown++;
             break;
         }
         if (code < 0x20 || (code >= 0x7F && code < 0xA0))
-            putchar(' ');
+            fputc(' ', to);
         else
-            fwrite(text + start, 1, at - start, stdout);
+            fwrite(text + start, 1, at - start, to);
         shown++;
     }
-    for (; shown < width; shown++) putchar(' ');
+    for (; shown < width; shown++) fputc(' ', to);
 }
 
 static size_t length(laya_json_value value)
@@ -49,7 +49,7 @@ static void print_value(laya_json_value value, size_t width)
 {
     size_t size;
     const char *text = laya_json_text(value, &size);
-    layac_print_text(text, size, width);
+    layac_print_text(stdout, text, size, width);
 }
 
 static void print_bar(double probability)

@@ -19,7 +19,7 @@ static void print_value(laya_json_value value)
     case LAYA_JSON_NULL: fputs("?", stdout); break;
     case LAYA_JSON_FALSE: fputs("false", stdout); break;
     case LAYA_JSON_TRUE: fputs("true", stdout); break;
-    default: layac_print_text(text, size, 0);
+    default: layac_print_text(stdout, text, size, 0);
     }
 }
 

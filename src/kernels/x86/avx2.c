@@ -25,6 +25,16 @@ static inline __m256 load8(const unsigned char *data, laya_dtype dtype)
     return _mm256_castsi256_ps(_mm256_loadu_si256((const __m256i *)(const void *)data));
 }
 
+/* The other types are as fast in plain C. */
+static void widen(const unsigned char *data, laya_dtype dtype, size_t count, float *out)
+{
+    size_t i = 0;
+    if (dtype == LAYA_F16) {
+        for (; i + 8 <= count; i += 8) _mm256_storeu_ps(out + i, load8(data + 2 * i, LAYA_F16));
+    }
+    laya_widen(data + i * laya_dtype_size(dtype), dtype, count - i, out + i);
+}
+
 /* Eight rows of eight values become eight columns of the panel: out[k * NR + j] = row j, value k. */
 static inline void transpose8(__m256 r[8], float *out)
 {
@@ -285,6 +295,37 @@ static void softmax(float *x, size_t count, float scale)
     for (size_t i = whole; i < count; i++) x[i] *= inverse;
 }
 
+static void exp_columns(float *x, const float *top, float *sums, size_t count)
+{
+    size_t i = 0;
+    for (; i + 8 <= count; i += 8) {
+        __m256 power = exp8(_mm256_sub_ps(_mm256_loadu_ps(x + i), _mm256_loadu_ps(top + i)));
+        _mm256_storeu_ps(x + i, power);
+        _mm256_storeu_ps(sums + i, _mm256_add_ps(_mm256_loadu_ps(sums + i), power));
+    }
+    if (i < count) {
+        __m256 power = exp8(_mm256_sub_ps(load_part(x + i, count - i, 0), load_part(top + i, count - i, 0)));
+        store_part(x + i, count - i, power);
+        store_part(sums + i, count - i, _mm256_add_ps(load_part(sums + i, count - i, 0), power));
+    }
+}
+
+/* A NaN becomes the one NaN that the portable code makes. */
+static void round_half(float *values, size_t count)
+{
+    const __m256 quiet = _mm256_castsi256_ps(_mm256_set1_epi32(0x7fc00000));
+    const __m256 sign = _mm256_castsi256_ps(_mm256_set1_epi32(INT32_MIN));
+    size_t i = 0;
+    for (; i + 8 <= count; i += 8) {
+        __m256 value = _mm256_loadu_ps(values + i);
+        __m256 nan = _mm256_cmp_ps(value, value, _CMP_UNORD_Q);
+        __m256 rounded = _mm256_cvtph_ps(_mm256_cvtps_ph(value, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+        rounded = _mm256_blendv_ps(rounded, _mm256_or_ps(quiet, _mm256_and_ps(sign, value)), nan);
+        _mm256_storeu_ps(values + i, rounded);
+    }
+    for (; i < count; i++) values[i] = laya_round_to_half(values[i]);
+}
+
 static void gelu(const float *in, const float *gate, float *out, size_t count)
 {
     size_t i = 0;
@@ -304,10 +345,13 @@ const laya_kernels laya_kernels_avx2 = {
     .cpu = LAYA_CPU_AVX2 | LAYA_CPU_FMA | LAYA_CPU_F16C,
     .mr = MR,
     .nr = NR,
+    .widen = widen,
     .pack_rows = pack_rows,
     .pack_floats = pack_floats,
     .pack_cols = pack_cols,
     .tile = tile,
     .softmax = softmax,
+    .exp_columns = exp_columns,
+    .round_half = round_half,
     .gelu = gelu,
 };

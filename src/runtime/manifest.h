@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* manifest.json of a bundle, read strictly. */
+#ifndef LAYA_RUNTIME_MANIFEST_H
+#define LAYA_RUNTIME_MANIFEST_H
+
+#include "base/json.h"
+#include "export/bundle.h"
+
+typedef struct laya_manifest {
+    laya_allocator allocator;
+    laya_export_kind kind;
+    laya_graph graph;
+    laya_package_precision precision;
+    uint32_t length;
+    uint32_t markers;    /* 0 unless the kind is body */
+    uint32_t operations; /* non-constant ones */
+    char package_sha256[65];
+    char *source_directory; /* of the checkpoint; NULL: not recorded */
+    char sources[LAYA_SOURCE_FILES][65];
+    bool standalone;
+    laya_bundle_file files[LAYA_BUNDLE_MAX_FILES]; /* paths have static storage */
+    uint32_t file_count;
+} laya_manifest;
+
+/*
+ * Read DIRECTORY/manifest.json: format, version, kind, shape, hashes. Its `files` are those of the package, and of the
+ * host where it stands alone, no more and no less; package_sha256 is the digest over their hashes; copies of the
+ * checkpoint's files have the hashes of `source`. Members that are not read here are ignored. Errors: IO, FORMAT,
+ * UNSUPPORTED (another version), MEMORY.
+ */
+laya_status laya_manifest_read(laya_manifest *manifest, const char *directory, const laya_allocator *allocator,
+                               laya_error *error);
+void laya_manifest_close(laya_manifest *manifest);
+
+#endif
