@@ -46,7 +46,7 @@ _layac()
                     export | probe) words="--model --source --output --kind --length --graph --precision --markers
                         --layer --standalone --weights-sha256 --threads --help" ;;
                     inspect)
-                        words="--ops --tree --json --verify --diff --help"
+                        words="--ops --tree --json --verify --diff --plan --compute-units --model --help"
                         [[ $word == -* ]] || files=folders
                         ;;
                     reference) words="--model --output --fixture --threads --help" ;;

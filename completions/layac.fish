@@ -18,7 +18,7 @@ complete -c layac -n "not __fish_seen_subcommand_from $commands" -l version -d '
 complete -c layac -n '__fish_seen_subcommand_from help' -a 'predict info tokenize export probe inspect reference validate benchmark'
 complete -c layac -l help -d 'Print help'
 
-complete -c layac -n '__fish_seen_subcommand_from predict info tokenize export probe reference validate benchmark' -l model -x -a '(__fish_complete_directories)' -d 'Checkpoint directory'
+complete -c layac -n '__fish_seen_subcommand_from predict info tokenize export probe inspect reference validate benchmark' -l model -x -a '(__fish_complete_directories)' -d 'Checkpoint directory'
 complete -c layac -n '__fish_seen_subcommand_from predict' -l pretty -d 'Indent the JSON'
 
 complete -c layac -n '__fish_seen_subcommand_from predict' -l state -x -d 'State as plain text'
@@ -69,6 +69,8 @@ complete -c layac -n '__fish_seen_subcommand_from inspect' -l tree -d 'Print a t
 complete -c layac -n '__fish_seen_subcommand_from inspect' -l json -d 'Print JSON'
 complete -c layac -n '__fish_seen_subcommand_from inspect' -l verify -d 'Check the package'
 complete -c layac -n '__fish_seen_subcommand_from inspect' -l diff -d 'Compare two packages'
+complete -c layac -n '__fish_seen_subcommand_from inspect' -l plan -d 'Print the compute plan of Core ML'
+complete -c layac -n '__fish_seen_subcommand_from inspect' -l compute-units -x -a 'cpu cpu_gpu cpu_ne all' -d 'Of Core ML'
 
 complete -c layac -n '__fish_seen_subcommand_from reference' -l output -r -F -d 'File to make'
 complete -c layac -n '__fish_seen_subcommand_from reference' -l fixture -r -F -d 'Cases with states and questions'

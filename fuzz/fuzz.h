@@ -22,6 +22,8 @@ typedef struct fuzz_memory {
     uint64_t made;    /* allocations asked for */
     uint64_t fail_at; /* the one that fails, counted from 1; 0: none */
     uint64_t live;    /* blocks that were not released */
+    uint64_t limit;   /* bytes that may be asked for in all; 0: any number */
+    uint64_t asked;   /* bytes, of blocks that were not refused */
     laya_allocator hooks;
 } fuzz_memory;
 
@@ -37,8 +39,11 @@ static inline void *fuzz_allocate(void *user, size_t size)
 {
     fuzz_memory *memory = user;
     if (++memory->made == memory->fail_at) return NULL;
+    if (memory->limit && size > memory->limit - memory->asked) return NULL;
     void *block = malloc(size);
-    if (block) memory->live++;
+    if (!block) return NULL;
+    memory->live++;
+    memory->asked += size;
     return block;
 }
 
@@ -69,7 +74,7 @@ static inline void fuzz_check_status(const fuzz_memory *memory, laya_status stat
     fuzz_check(error->status == status, "the error holds the status that was returned");
     fuzz_check(size > 0 && size < sizeof error->message, "a failure has a message");
     fuzz_check(laya_utf8_valid(error->message, size) == size, "a message is UTF-8");
-    if (status == LAYA_ERROR_MEMORY)
+    if (status == LAYA_ERROR_MEMORY && memory->limit == 0)
         fuzz_check(memory->fail_at != 0 && memory->made >= memory->fail_at, "memory fails only where it is made to");
 }
 

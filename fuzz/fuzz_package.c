@@ -1,37 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads the input as the three files of a Core ML package, and does with it what `layac inspect` does. The input: the
- * allocation that fails, the sizes of manifest and model (32 bits each, little-endian), Manifest.json, model.mlmodel,
- * and weight.bin to the end.
+ * Reads the input as the three files of a Core ML package (fuzz_package.h), and does with it what `layac inspect`
+ * does.
  */
+#include "fuzz_package.h"
 #include "base/json.h"
 #include "coreml/encode.h"
 #include "coreml/manifest.h"
 #include "coreml/package.h"
-#include "fuzz.h"
 
-/* Blocks of the exact sizes, so that a read past the end of a file is seen. */
-typedef struct part {
-    unsigned char *data;
-    size_t size;
-} part;
-
-static part take_part(const uint8_t *data, size_t size, size_t *at, size_t wanted)
-{
-    part taken = {NULL, wanted < size - *at ? wanted : size - *at};
-    taken.data = malloc(taken.size ? taken.size : 1);
-    if (!taken.data) abort();
-    memcpy(taken.data, data + *at, taken.size);
-    *at += taken.size;
-    return taken;
-}
-
-static size_t read_size(const uint8_t *data)
-{
-    return (size_t)data[0] | (size_t)data[1] << 8 | (size_t)data[2] << 16 | (size_t)data[3] << 24;
-}
-
-static void read_manifest(fuzz_memory *memory, const part *text)
+static void read_manifest(fuzz_memory *memory, const fuzz_file *text)
 {
     laya_package_manifest manifest;
     laya_error error = {0};
@@ -57,7 +35,7 @@ static laya_status visit_blob(void *user, const laya_blob *blob, laya_error *err
     return LAYA_OK;
 }
 
-static void walk_weights(const fuzz_memory *memory, const part *weights)
+static void walk_weights(const fuzz_memory *memory, const fuzz_file *weights)
 {
     laya_error error = {0};
     uint32_t count = 0;
@@ -116,7 +94,7 @@ static void compare(fuzz_memory *memory, const laya_package *package, bool good)
 }
 
 /* What was read and can be written is read again. */
-static void write_again(fuzz_memory *memory, const laya_package *package, const part *weights)
+static void write_again(fuzz_memory *memory, const laya_package *package, const fuzz_file *weights)
 {
     laya_error error = {0};
     laya_buffer message;
@@ -139,38 +117,34 @@ static void write_again(fuzz_memory *memory, const laya_package *package, const 
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    if (size < 9) return 0;
-    size_t at = 9;
-    part manifest = take_part(data, size, &at, read_size(data + 1));
-    part model = take_part(data, size, &at, read_size(data + 5));
-    part weights = take_part(data, size, &at, size);
+    if (size < FUZZ_PACKAGE_HEAD) return 0;
+    fuzz_package parts = fuzz_package_open(data, size);
+    const fuzz_file *model = &parts.model, *weights = &parts.weights;
     fuzz_memory memory;
     laya_error error = {0};
     fuzz_memory_init(&memory, data[0]);
 
-    read_manifest(&memory, &manifest);
-    walk_weights(&memory, &weights);
+    read_manifest(&memory, &parts.manifest);
+    walk_weights(&memory, weights);
     /* Names for messages and reports; there are no such files. weights_path stays NULL: no file is mapped. */
     char path[] = "fuzz.mlpackage", model_path[] = "model.mlmodel";
     laya_package package = {.allocator = memory.hooks,
                             .path = path,
                             .model_path = model_path,
-                            .model_file = {model.data, model.size},
-                            .weight_file = {weights.data, weights.size}};
+                            .model_file = {model->data, model->size},
+                            .weight_file = {weights->data, weights->size}};
     laya_mil_program_init(&package.program, &memory.hooks);
-    laya_status status = laya_model_decode(&package.program, model.data, model.size, weights.data, weights.size,
+    laya_status status = laya_model_decode(&package.program, model->data, model->size, weights->data, weights->size,
                                            &error);
     fuzz_check_status(&memory, status, &error);
     if (status == LAYA_OK) {
         bool good = verify(&memory, &package);
         describe(&memory, &package);
         compare(&memory, &package, good);
-        write_again(&memory, &package, &weights);
+        write_again(&memory, &package, weights);
     }
     laya_mil_program_close(&package.program);
-    free(manifest.data);
-    free(model.data);
-    free(weights.data);
+    fuzz_package_close(&parts);
     fuzz_memory_end(&memory);
     return 0;
 }

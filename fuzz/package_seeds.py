@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Write the seeds of the fuzz target `package`: package_seeds.py [FOLDER]     (fuzz/corpus/package)
+or, of the same form, those of the target `interpreter`: package_seeds.py --interpreter [FOLDER]
 
 Each seed is the allocation that fails (one byte), the sizes of Manifest.json and model.mlmodel (32 bits each,
 little-endian), these two files, and weight.bin. The messages are put together here byte by byte, without any
@@ -447,14 +448,129 @@ def manifests():
     yield "empty", b""
 
 
+# ---------------------------------------------------------------- operations that the interpreter runs
+
+SHAPE = (1, 4, 1, 8)
+HALF = bytes_value(FP16, (), b"\0\x38")
+
+
+def ints(values, shape=None):
+    return in_place(ints_value(values, shape))
+
+
+def integer(value):
+    return in_place(ints_value(value, ()))
+
+
+def halves(*values):
+    return in_place(bytes_value(FP16, (len(values),), struct.pack("<%de" % len(values), *values)))
+
+
+def flag(value):
+    return in_place(bool_value(value))
+
+
+def step(kind, shape, *inputs, y="y", dtype=FP16, x="x"):
+    first = [("x", by_name(x))] if x else []
+    return operation(kind, [(y, tensor_type(dtype, shape))], first + list(inputs))
+
+
+def single(kind, shape, *inputs, x="x", opset="CoreML6"):
+    version = {"CoreML6": 7, "CoreML8": 9}[opset]
+    return simple(version, opset, [step(kind, shape, *inputs, x=x)], out=shape)
+
+
+def moves():
+    """Operations that move data."""
+    tail = [("squeeze_mask", in_place(immediate(BOOL, (4,), message(3, message(1, *map(varint, (0, 0, 1, 0)))))))]
+    yield "transpose", single("transpose", (8, 1, 4, 1), ("perm", ints([3, 2, 1, 0])))
+    yield "reshape", single("reshape", (2, 16), ("shape", ints([-1, 16])))
+    yield "squeeze", single("squeeze", (4, 1, 8), ("axes", ints([0])))
+    yield "expand_dims", single("expand_dims", (1, 4, 1, 1, 8), ("axes", ints([2])))
+    yield "identity", single("identity", SHAPE)
+    yield "concat", single("concat", (1, 8, 1, 8), ("values", by_name("x", "x")), ("axis", integer(1)),
+                           ("interleave", flag(1)), x=None)
+    yield "stack", single("stack", (2, 1, 4, 1, 8), ("values", by_name("x", "x")), ("axis", integer(0)), x=None)
+    yield "tile", single("tile", (1, 4, 3, 16), ("reps", ints([1, 1, 3, 2])))
+    yield "pad", single("pad", (1, 4, 3, 12), ("pad", ints([1, 1, 2, 2])), ("mode", in_place(text_value("constant"))),
+                        ("constant_val", in_place(HALF)))
+    yield "slice_by_index", single("slice_by_index", (1, 2, 4), ("begin", ints([0, 3, 0, -1])),
+                                   ("end", ints([1, 0, 1, 0])), ("stride", ints([1, -2, 1, -2])), *tail)
+    yield "slice_by_size", single("slice_by_size", (1, 2, 1, 5), ("begin", ints([0, 1, 0, 3])),
+                                  ("size", ints([1, 2, 1, -1])))
+    yield "gather", single("gather", (1, 4, 1, 3), ("indices", ints([7, 0, -2])), ("axis", integer(3)))
+    yield "fill", single("fill", (2, 3), ("shape", ints([2, 3])), ("value", in_place(HALF)), x=None)
+
+
+def arithmetic():
+    for kind in ("relu", "tanh", "sigmoid", "exp", "sqrt", "abs", "erf", "square"):
+        yield kind, single(kind, SHAPE)
+    for kind in ("add", "sub", "mul", "real_div", "maximum", "minimum", "pow"):
+        yield kind, single(kind, SHAPE, ("y", halves(1, -2, 0.5, 4, 0, 6, 7, 8)))
+        yield kind + "_self", single(kind, SHAPE, ("y", by_name("x")))
+    yield "gelu", single("gelu", SHAPE, ("mode", in_place(text_value("TANH_APPROXIMATION"))))
+    yield "clip", single("clip", SHAPE, ("alpha", in_place(HALF)), ("beta", in_place(HALF)))
+    yield "softmax", single("softmax", SHAPE, ("axis", integer(-1)))
+    yield "batch_norm", single("batch_norm", SHAPE, ("mean", halves(1, 2, 3, 4)), ("variance", halves(1, 2, 3, 4)),
+                               ("epsilon", in_place(HALF)))
+    for kind in ("reduce_sum", "reduce_mean", "reduce_max", "reduce_l2_norm", "reduce_log_sum_exp"):
+        yield kind, single(kind, (1, 4, 1, 1), ("axes", ints([3])), ("keep_dims", flag(1)))
+
+
+def products():
+    yield "matmul", single("matmul", (1, 4, 1, 1), ("y", by_name("x")), ("transpose_x", flag(0)),
+                           ("transpose_y", flag(1)))
+    weight = in_place(bytes_value(FP16, (2, 8), HALVES))
+    yield "linear", simple(7, "CoreML6", [step("linear", (4, 2), ("weight", weight), ("bias", halves(1, 2)))],
+                           shape=(4, 8), out=(4, 2))
+    yield "attention", single("scaled_dot_product_attention", SHAPE, ("query", by_name("x")), ("key", by_name("x")),
+                              ("value", by_name("x")), x=None, opset="CoreML8")
+    kernel = in_place(bytes_value(FP16, (8, 1, 1, 2), HALVES))
+    yield "conv_groups", single("conv", (1, 8, 1, 3), ("weight", kernel), ("groups", integer(4)),
+                                ("strides", ints([1, 3])), ("dilations", ints([1, 2])),
+                                ("pad_type", in_place(text_value("custom"))), ("pad", ints([0, 0, 1, 0])))
+
+
+def chains():
+    """Memory that is used again: results in place, aliases, values that live long."""
+    yield "chain", simple(7, "CoreML6", [
+        step("exp", SHAPE, y="a"), step("reshape", (2, 16), ("shape", ints([2, 16])), x="a", y="b"),
+        step("square", (2, 16), x="b", y="c"), step("add", (2, 16), ("y", by_name("b")), x="c", y="d"),
+        step("reshape", SHAPE, ("shape", ints([1, 4, 1, 8])), x="d", y="e"),
+        step("mul", SHAPE, ("y", by_name("x")), x="e")], outputs=("y", "a", "y"))
+    yield "cast", simple(7, "CoreML6", [
+        step("cast", SHAPE, ("dtype", in_place(text_value("int32"))), y="i", dtype=INT32),
+        step("greater", SHAPE, ("y", ints(1, ())), x="i", y="b", dtype=BOOL),
+        step("select", SHAPE, ("cond", by_name("b")), ("a", by_name("x")), ("b", in_place(HALF)), x=None)])
+
+
+def huge():
+    shape = (1, 1 << 20, 1 << 12, 1)
+    yield "huge_input", simple(7, "CoreML6", [relu(shape=shape)], shape=shape, out=shape)
+    yield "huge_tile", single("tile", (1 << 20, 4, 1, 8), ("reps", ints([1 << 20, 1, 1, 1])))
+    yield "huge_fill", single("fill", (1 << 30,), ("shape", ints([1 << 30])), ("value", in_place(HALF)), x=None)
+
+
+def interpreter_seeds():
+    for name, bytes_of_model, weights in good_packages():
+        yield name, 0, b"", bytes_of_model, weights
+        yield name + "_memory", 60, b"", bytes_of_model, weights
+    for group in (moves, arithmetic, products, chains, huge):
+        for name, bytes_of_model in group():
+            yield "op_" + name, 0, b"", bytes_of_model, b""
+
+
 # ---------------------------------------------------------------- seeds
 
 
-def seeds():
-    good = [("relu", GOLDEN, b""), ("conv", *conv()), ("lut_attributes", *lut_attributes()),
+def good_packages():
+    return [("relu", GOLDEN, b""), ("conv", *conv()), ("lut_attributes", *lut_attributes()),
             ("lut_inputs", *lut_inputs()), ("quantized", *quantized()), ("attention", attention(), b""),
             ("nested", nested(), b""), ("functions", several_functions(), b""), ("kinds", kinds(), b"")]
-    for name, bytes_of_model, weights in good:
+
+
+def package_seeds():
+    for name, bytes_of_model, weights in good_packages():
         yield name, 0, FULL if weights else PLAIN, bytes_of_model, weights
         for fail_at in (2, 9, 30):
             yield "%s_memory_%d" % (name, fail_at), fail_at, b"", bytes_of_model, weights
@@ -467,8 +583,13 @@ def seeds():
 
 
 def main():
+    arguments = sys.argv[1:]
+    target, seeds = "package", package_seeds
+    if arguments[:1] == ["--interpreter"]:
+        target, seeds = "interpreter", interpreter_seeds
+        del arguments[0]
     here = os.path.dirname(os.path.abspath(__file__))
-    folder = sys.argv[1] if len(sys.argv) > 1 else os.path.join(here, "corpus", "package")
+    folder = arguments[0] if arguments else os.path.join(here, "corpus", target)
     os.makedirs(folder, exist_ok=True)
     for name, fail_at, text, bytes_of_model, weights in seeds():
         with open(os.path.join(folder, name), "wb") as file:

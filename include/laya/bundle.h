@@ -94,6 +94,21 @@ LAYA_API int laya_bundle_bucket(const laya_bundle *bundle, size_t index, laya_bu
 /* Name of what executes, for reports: "interpreter fp16", "Core ML CPU_AND_NE". Static storage. */
 LAYA_API const char *laya_bundle_executor(const laya_bundle *bundle);
 
+/*
+ * Core ML's compute plan of bucket `index` as a JSON object (docs/COREML.md lists the members): for every operation the
+ * preferred and the supported devices and the cost weight, counts and sums by device, seconds that compiling and loading
+ * took. Class "planned by Core ML": anticipated placement, not a trace of an execution.
+ *
+ * json  receives a NUL-terminated text; release it with laya_bundle_release
+ *
+ * Errors: ARGUMENT (no such bucket), UNSUPPORTED (the bundle is open with the interpreter; macOS before 14.4), FORMAT
+ * (Core ML made no plan: its own message), MEMORY.
+ */
+LAYA_API laya_status laya_bundle_plan(laya_bundle *bundle, size_t index, char **json, laya_error *error);
+
+/* Release a text that a call on the same bundle gave. NULL is allowed. */
+LAYA_API void laya_bundle_release(const laya_bundle *bundle, char *text);
+
 #ifdef __cplusplus
 }
 #endif

@@ -75,27 +75,18 @@ static laya_status check_root(laya_json_value root, const char *format, laya_err
     return laya_fail(error, LAYA_ERROR_FORMAT, "version: expected 1; this file is of another version of the format");
 }
 
-laya_status laya_document_open(laya_file *file, laya_json *doc, char sha256[65], const char *path, const char *format,
-                               const laya_allocator *allocator, laya_error *error)
+laya_status laya_document_parse(laya_json *doc, char sha256[65], const char *text, size_t size, const char *format,
+                                const laya_allocator *allocator, laya_error *error)
 {
     *doc = (laya_json){0};
-    LAYA_TRY(laya_file_map(file, path, error));
-    const char *text = file->data ? (const char *)file->data : "";
-    laya_status status = laya_sha256(text, file->size, sha256, error);
-    if (status == LAYA_OK) status = laya_json_parse(doc, text, file->size, allocator, error);
+    laya_status status = laya_sha256(text, size, sha256, error);
+    if (status == LAYA_OK) status = laya_json_parse(doc, text, size, allocator, error);
     if (status == LAYA_OK) status = check_root(laya_json_root(doc), format, error);
     if (status == LAYA_OK) return LAYA_OK;
     if (status == LAYA_ERROR_INPUT) { /* the text is no JSON: here that is a malformed file */
         status = LAYA_ERROR_FORMAT;
         if (error) error->status = status;
     }
-    laya_error_prefix(error, "%s: ", path);
-    laya_document_close(file, doc);
-    return status;
-}
-
-void laya_document_close(laya_file *file, laya_json *doc)
-{
     laya_json_close(doc);
-    laya_file_unmap(file);
+    return status;
 }

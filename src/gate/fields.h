@@ -31,11 +31,10 @@ laya_status laya_copy_text(const laya_fields *fields, laya_json_value string, co
 laya_status laya_copy_json(const laya_fields *fields, laya_json_value value, const char **text, size_t *size);
 
 /*
- * Map, hash and parse a file whose root is an object with "format": `format` and "version": 1. The document points into
- * the file. On failure both are closed; messages begin with the path.
+ * Hash and parse a text whose root is an object with "format": `format` and "version": 1. The document points into the
+ * text. Errors: FORMAT, MEMORY.
  */
-laya_status laya_document_open(laya_file *file, laya_json *doc, char sha256[65], const char *path, const char *format,
-                               const laya_allocator *allocator, laya_error *error);
-void laya_document_close(laya_file *file, laya_json *doc);
+laya_status laya_document_parse(laya_json *doc, char sha256[65], const char *text, size_t size, const char *format,
+                                const laya_allocator *allocator, laya_error *error);
 
 #endif

@@ -74,19 +74,29 @@ static laya_status read_cases(laya_fixture *fixture, laya_json_value root, laya_
     return LAYA_OK;
 }
 
+laya_status laya_fixture_parse(laya_fixture *fixture, const char *text, size_t size, const laya_allocator *allocator,
+                               laya_error *error)
+{
+    laya_json doc;
+    *fixture = (laya_fixture){0};
+    laya_arena_init(&fixture->arena, allocator);
+    LAYA_TRY(laya_document_parse(&doc, fixture->sha256, text, size, LAYA_FIXTURE_FORMAT, allocator, error));
+    laya_status status = read_cases(fixture, laya_json_root(&doc), error);
+    laya_json_close(&doc);
+    if (status != LAYA_OK) laya_fixture_close(fixture);
+    return status;
+}
+
 laya_status laya_fixture_open(laya_fixture *fixture, const char *path, const laya_allocator *allocator,
                               laya_error *error)
 {
     laya_file file;
-    laya_json doc;
     *fixture = (laya_fixture){0};
-    laya_arena_init(&fixture->arena, allocator);
-    LAYA_TRY(laya_document_open(&file, &doc, fixture->sha256, path, LAYA_FIXTURE_FORMAT, allocator, error));
-    laya_status status = read_cases(fixture, laya_json_root(&doc), error);
-    laya_document_close(&file, &doc);
-    if (status == LAYA_OK) return LAYA_OK;
-    laya_error_prefix(error, "%s: ", path);
-    laya_fixture_close(fixture);
+    LAYA_TRY(laya_file_map(&file, path, error));
+    const char *text = file.data ? (const char *)file.data : "";
+    laya_status status = laya_fixture_parse(fixture, text, file.size, allocator, error);
+    if (status != LAYA_OK) laya_error_prefix(error, "%s: ", path);
+    laya_file_unmap(&file);
     return status;
 }
 

@@ -34,6 +34,9 @@ typedef struct laya_fixture {
  */
 laya_status laya_fixture_open(laya_fixture *fixture, const char *path, const laya_allocator *allocator,
                               laya_error *error);
+/* The same for the text of a file, which is not needed afterwards; messages do not name one. Errors: FORMAT, MEMORY. */
+laya_status laya_fixture_parse(laya_fixture *fixture, const char *text, size_t size, const laya_allocator *allocator,
+                               laya_error *error);
 void laya_fixture_close(laya_fixture *fixture);
 
 /* Read one case from an object with "name", "state" and "questions". `where` names it in messages. */

@@ -260,14 +260,27 @@ static laya_status read_root(laya_reference *reference, laya_json_value root, la
     return LAYA_OK;
 }
 
-laya_status laya_reference_open(laya_reference *reference, const char *path, const laya_allocator *allocator,
-                                laya_error *error)
+laya_status laya_reference_parse(laya_reference *reference, const char *text, size_t size,
+                                 const laya_allocator *allocator, laya_error *error)
 {
     *reference = (laya_reference){0};
     laya_arena_init(&reference->arena, allocator);
-    LAYA_TRY(laya_document_open(&reference->file, &reference->doc, reference->sha256, path, LAYA_REFERENCE_FORMAT,
-                                allocator, error));
+    LAYA_TRY(
+        laya_document_parse(&reference->doc, reference->sha256, text, size, LAYA_REFERENCE_FORMAT, allocator, error));
     laya_status status = read_root(reference, laya_json_root(&reference->doc), error);
+    if (status != LAYA_OK) laya_reference_close(reference);
+    return status;
+}
+
+laya_status laya_reference_open(laya_reference *reference, const char *path, const laya_allocator *allocator,
+                                laya_error *error)
+{
+    laya_file file;
+    *reference = (laya_reference){0};
+    LAYA_TRY(laya_file_map(&file, path, error));
+    const char *text = file.data ? (const char *)file.data : "";
+    laya_status status = laya_reference_parse(reference, text, file.size, allocator, error);
+    reference->file = file;
     if (status == LAYA_OK) return LAYA_OK;
     laya_error_prefix(error, "%s: ", path);
     laya_reference_close(reference);
@@ -276,7 +289,8 @@ laya_status laya_reference_open(laya_reference *reference, const char *path, con
 
 void laya_reference_close(laya_reference *reference)
 {
-    laya_document_close(&reference->file, &reference->doc);
+    laya_json_close(&reference->doc);
+    laya_file_unmap(&reference->file);
     laya_arena_close(&reference->arena);
     *reference = (laya_reference){.arena = reference->arena};
 }

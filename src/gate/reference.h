@@ -62,6 +62,9 @@ typedef struct laya_reference {
  */
 laya_status laya_reference_open(laya_reference *reference, const char *path, const laya_allocator *allocator,
                                 laya_error *error);
+/* The same for the text of a file, which must outlive the reference; messages do not name one. Errors: FORMAT, MEMORY. */
+laya_status laya_reference_parse(laya_reference *reference, const char *text, size_t size,
+                                 const laya_allocator *allocator, laya_error *error);
 void laya_reference_close(laya_reference *reference);
 
 /* The model that was recorded from these weights (64 hex digits); NULL: none. */

@@ -41,9 +41,3 @@ laya_status laya_coreml_plan(laya_coreml *model, char **json, laya_error *error)
     *json = NULL;
     return refuse(error);
 }
-
-void laya_coreml_times(const laya_coreml *model, double *compile, double *load)
-{
-    (void)model;
-    *compile = *load = 0;
-}

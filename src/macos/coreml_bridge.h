@@ -40,13 +40,10 @@ laya_status laya_coreml_run(laya_coreml *model, const laya_coreml_tensor *inputs
 /*
  * The compute plan of the compiled model as a JSON object (study S61): for every operation name, type, preferred device,
  * supported devices and cost weight; counts of operations that prefer CPU, GPU, Neural Engine, of those without a
- * device, and of constants; sum of cost weights per device; OS build and device names. Class: planned by Core ML. The
- * text is from the allocator of laya_coreml_open. Errors: UNSUPPORTED (no plan on this system: macOS before 14.4),
+ * device, and of constants; sum of cost weights per device; OS build and device names; seconds that compiling (0: found
+ * in the cache) and loading took. Class: planned by Core ML. The text is from the allocator of laya_coreml_open. Errors: UNSUPPORTED (no plan on this system: macOS before 14.4),
  * FORMAT, MEMORY.
  */
 laya_status laya_coreml_plan(laya_coreml *model, char **json, laya_error *error);
-
-/* Seconds that compiling (0: found in the cache) and loading took. */
-void laya_coreml_times(const laya_coreml *model, double *compile, double *load);
 
 #endif

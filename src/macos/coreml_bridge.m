@@ -274,12 +274,6 @@ void laya_coreml_close(laya_coreml *model)
     laya_release(&hooks, model);
 }
 
-void laya_coreml_times(const laya_coreml *model, double *compile, double *load)
-{
-    *compile = model->compile_seconds;
-    *load = model->load_seconds;
-}
-
 /* ------------------------------------------------------------------ arrays */
 
 /* Bytes of an element; 0: a type that is not for us. */
@@ -667,6 +661,12 @@ static void put_totals(laya_json_writer *w, const totals *sums)
     laya_json_end(w, '}');
 }
 
+static void put_seconds(laya_json_writer *w, const char *key, double seconds)
+{
+    laya_json_name(w, key);
+    laya_json_put_repr(w, seconds);
+}
+
 static void put_plan(laya_buffer *out, const laya_coreml *model, MLComputePlan *plan, NSArray *operations)
 {
     static const char *const units[] = {"CPU_ONLY", "CPU_AND_GPU", "ALL", "CPU_AND_NE"};
@@ -679,6 +679,8 @@ static void put_plan(laya_buffer *out, const laya_coreml *model, MLComputePlan *
     put_text(&w, "system", [[NSProcessInfo processInfo] operatingSystemVersionString]);
     put_devices(&w);
     put_totals(&w, &sums);
+    put_seconds(&w, "compile_seconds", model->compile_seconds);
+    put_seconds(&w, "load_seconds", model->load_seconds);
     laya_json_name(&w, "operations");
     laya_json_begin(&w, '[');
     for (MLModelStructureProgramOperation *operation in operations) put_operation(&w, plan, operation);

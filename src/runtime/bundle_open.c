@@ -211,3 +211,28 @@ const char *laya_bundle_executor(const laya_bundle *bundle)
 {
     return bundle->executor_name;
 }
+
+/* ------------------------------------------------------------------ compute plan */
+
+laya_status laya_bundle_plan(laya_bundle *bundle, size_t index, char **json, laya_error *error)
+{
+    laya_error_clear(error);
+    if (!json) return laya_fail(error, LAYA_ERROR_ARGUMENT, "laya_bundle_plan: json must not be NULL");
+    *json = NULL;
+    if (!bundle) return laya_fail(error, LAYA_ERROR_ARGUMENT, "laya_bundle_plan: bundle must not be NULL");
+    if (index >= bundle->count)
+        return laya_fail(error, LAYA_ERROR_ARGUMENT, "laya_bundle_plan: expected an index below %zu, found %zu",
+                         bundle->count, index);
+    const laya_bucket *bucket = &bundle->buckets[index];
+    if (!bucket->executor->plan)
+        return laya_fail(
+            error, LAYA_ERROR_UNSUPPORTED,
+            "%s: the interpreter has no compute plan; open the bundle with the Core ML backend, on macOS",
+            bucket->directory);
+    return bucket->executor->plan(bucket->executor, json, error);
+}
+
+void laya_bundle_release(const laya_bundle *bundle, char *text)
+{
+    if (bundle) laya_release(&bundle->allocator, text);
+}

@@ -11,6 +11,8 @@ typedef struct laya_executor laya_executor;
 struct laya_executor {
     laya_status (*run)(laya_executor *executor, laya_error *error);
     void (*close)(laya_executor *executor);
+    /* The compute plan as JSON, from the allocator of opening; NULL: there is none. Errors: as laya_coreml_plan. */
+    laya_status (*plan)(laya_executor *executor, char **json, laya_error *error);
     float *inputs[LAYA_BODY_INPUTS];         /* the caller writes all of them before each run */
     const float *outputs[LAYA_BODY_OUTPUTS]; /* valid until the next run */
 };

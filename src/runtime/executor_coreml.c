@@ -31,6 +31,12 @@ static laya_status run(laya_executor *executor, laya_error *error)
     return laya_coreml_run(self->model, self->inputs, LAYA_BODY_INPUTS, self->outputs, LAYA_BODY_OUTPUTS, error);
 }
 
+static laya_status plan(laya_executor *executor, char **json, laya_error *error)
+{
+    coreml_executor *self = (coreml_executor *)executor;
+    return laya_coreml_plan(self->model, json, error);
+}
+
 static void close_executor(laya_executor *executor)
 {
     coreml_executor *self = (coreml_executor *)executor;
@@ -70,12 +76,14 @@ laya_status laya_executor_open_coreml(const laya_package *package, const char *p
                                       laya_executor **executor, laya_error *error)
 {
     if (!laya_coreml_available())
-        return laya_fail(error, LAYA_ERROR_UNSUPPORTED, "Core ML needs macOS; use --backend interpreter");
+        return laya_fail(error, LAYA_ERROR_UNSUPPORTED,
+                         "Core ML needs macOS; use --backend interpreter to run the package on this system");
     coreml_executor *self = laya_alloc_zero(allocator, 1, sizeof *self);
     if (!self) return laya_fail_memory(error, sizeof *self);
     self->allocator = *allocator;
     self->executor.run = run;
     self->executor.close = close_executor;
+    self->executor.plan = plan;
     laya_status status = make_tensors(self, shape, error);
     if (status == LAYA_OK)
         status = laya_coreml_open(package->path, package_sha256, units, cache_directory, allocator, &self->model,

@@ -235,10 +235,10 @@ static laya_status read_files(laya_manifest *manifest, laya_json_value root, lay
 
 /* ------------------------------------------------------------------ the document */
 
-static laya_status read_document(laya_manifest *manifest, const laya_file *file, laya_error *error)
+static laya_status read_document(laya_manifest *manifest, const char *text, size_t size, laya_error *error)
 {
     laya_json doc;
-    laya_status status = laya_json_parse(&doc, (const char *)file->data, file->size, &manifest->allocator, error);
+    laya_status status = laya_json_parse(&doc, text, size, &manifest->allocator, error);
     if (status == LAYA_ERROR_INPUT && error) error->status = LAYA_ERROR_FORMAT;
     if (status != LAYA_OK) return status == LAYA_ERROR_INPUT ? LAYA_ERROR_FORMAT : status;
     laya_json_value root = laya_json_root(&doc);
@@ -246,6 +246,15 @@ static laya_status read_document(laya_manifest *manifest, const laya_file *file,
     if (status == LAYA_OK) status = read_source(manifest, root, error);
     if (status == LAYA_OK) status = read_files(manifest, root, error);
     laya_json_close(&doc);
+    return status;
+}
+
+laya_status laya_manifest_parse(laya_manifest *manifest, const char *text, size_t size,
+                                const laya_allocator *allocator, laya_error *error)
+{
+    *manifest = (laya_manifest){.allocator = *allocator};
+    laya_status status = read_document(manifest, text, size, error);
+    if (status != LAYA_OK) laya_manifest_close(manifest);
     return status;
 }
 
@@ -258,12 +267,12 @@ laya_status laya_manifest_read(laya_manifest *manifest, const char *directory, c
     laya_file file = {NULL, 0};
     laya_status status = laya_file_map(&file, path, error);
     if (status == LAYA_OK) {
-        status = read_document(manifest, &file, error);
+        const char *text = file.data ? (const char *)file.data : "";
+        status = laya_manifest_parse(manifest, text, file.size, allocator, error);
         if (status != LAYA_OK) laya_error_prefix(error, "%s: ", path);
     }
     laya_file_unmap(&file);
     laya_release(allocator, path);
-    if (status != LAYA_OK) laya_manifest_close(manifest);
     return status;
 }
 

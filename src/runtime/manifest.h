@@ -30,6 +30,9 @@ typedef struct laya_manifest {
  */
 laya_status laya_manifest_read(laya_manifest *manifest, const char *directory, const laya_allocator *allocator,
                                laya_error *error);
+/* The same for the text of a manifest.json; messages do not name a file. Errors: FORMAT, UNSUPPORTED, MEMORY. */
+laya_status laya_manifest_parse(laya_manifest *manifest, const char *text, size_t size,
+                                const laya_allocator *allocator, laya_error *error);
 void laya_manifest_close(laya_manifest *manifest);
 
 #endif

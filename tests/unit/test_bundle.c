@@ -115,6 +115,24 @@ static void facts(void **state)
     laya_bundle_close(NULL);
 }
 
+static void no_plan(void **state)
+{
+    (void)state;
+    laya_error error;
+    laya_bundle *bundle = test_open_bundle(reference, LAYA_NUMERICS_FP16, 1);
+    char *json = (char *)1;
+    assert_int_equal(laya_bundle_plan(bundle, 0, &json, &error), LAYA_ERROR_UNSUPPORTED);
+    assert_null(json);
+    assert_contains(error.message, "the interpreter has no compute plan; open the bundle with the Core ML backend");
+    assert_int_equal(laya_bundle_plan(bundle, 1, &json, &error), LAYA_ERROR_ARGUMENT);
+    assert_contains(error.message, "expected an index below 1, found 1");
+    assert_int_equal(laya_bundle_plan(NULL, 0, &json, &error), LAYA_ERROR_ARGUMENT);
+    assert_int_equal(laya_bundle_plan(bundle, 0, NULL, &error), LAYA_ERROR_ARGUMENT);
+    laya_bundle_release(bundle, NULL);
+    laya_bundle_release(NULL, NULL);
+    laya_bundle_close(bundle);
+}
+
 static void executor_names(void **state)
 {
     (void)state;
@@ -511,6 +529,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(facts),
         cmocka_unit_test(executor_names),
+        cmocka_unit_test(no_plan),
         cmocka_unit_test(paths_of_one),
         cmocka_unit_test(paths_of_nothing),
         cmocka_unit_test(wrong_calls),

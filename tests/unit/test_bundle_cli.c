@@ -113,6 +113,21 @@ static void refused(void **state)
     test_flip_byte(path);
 }
 
+/* A compute plan is Core ML's. */
+static void plan(void **state)
+{
+    (void)state;
+    char tiny[TEST_PATH_SIZE];
+    test_path(tiny, TEST_TINY);
+    test_layac_fails(shelter, 4, "belongs to another checkpoint",
+                     TEST_LIST("inspect", "--plan", "--model", tiny, bundles));
+#if !defined(__APPLE__)
+    test_layac_fails(shelter, 4, "model.mlpackage: Core ML needs macOS", TEST_LIST("inspect", "--plan", alone));
+    test_layac_fails(shelter, 4, "Core ML needs macOS",
+                     TEST_LIST("inspect", "--plan", "--json", "--compute-units", "all", alone));
+#endif
+}
+
 static void usage_errors(void **state)
 {
     (void)state;
@@ -144,8 +159,8 @@ static void usage_errors(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(answers), cmocka_unit_test(native),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(answers),       cmocka_unit_test(native),
                                        cmocka_unit_test(other_options), cmocka_unit_test(refused),
-                                       cmocka_unit_test(usage_errors)};
+                                       cmocka_unit_test(plan),          cmocka_unit_test(usage_errors)};
     return cmocka_run_group_tests(tests, make_bundles, remove_bundles);
 }

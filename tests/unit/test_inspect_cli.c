@@ -182,6 +182,15 @@ static void usage_errors(void **state)
         {"give --verify or --diff, not both", "--verify", "--diff", "a", "b"},
         {"--ops and --tree do not go with", "--verify", "--ops", "a"},
         {"--ops and --tree do not go with", "--diff", "--tree", "a", "b"},
+        {"do not go with --plan", "--plan", "--ops", "a"},
+        {"do not go with --plan", "--plan", "--tree", "a"},
+        {"do not go with --plan", "--plan", "--verify", "a"},
+        {"do not go with --plan", "--plan", "--diff", "a", "b"},
+        {"no package", "--plan"},
+        {"unexpected argument 'b'", "--plan", "a", "b"},
+        {"--compute-units goes with --plan", "--compute-units", "all", "a"},
+        {"--model goes with --plan", "--verify", "--model", "m", "a"},
+        {"--compute-units: expected cpu, cpu_gpu, cpu_ne or all, got 'ane'", "--plan", "--compute-units", "ane"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         expect_failure(run_to(NULL, cases[i] + 1), 2, cases[i][0]);
@@ -197,6 +206,8 @@ static void file_errors(void **state)
     expect_failure(RUN("none.mlpackage"), 5, "none.mlpackage: cannot be opened: no such file or directory");
     expect_failure(RUN("--diff", packages[0], "none.mlpackage"), 5, "none.mlpackage: cannot be opened");
     expect_failure(RUN("--verify", "none.mlpackage"), 5, "none.mlpackage");
+    expect_failure(RUN("--plan", "none.mlpackage"), 5, "none.mlpackage: not found");
+    expect_failure(RUN("--plan", packages[0]), 4, "name the directory that layac export wrote");
     expect_failure(RUN("out"), 4, "out: ");
     expect_failure(RUN(packages[3]), 4, "model.mlmodel");
     expect_failure(RUN("--diff", packages[0], packages[3]), 4, "model.mlmodel");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* layac inspect */
-#include "layac.h"
+#include "bundle_options.h"
 
 #include <getopt.h>
 #include <stdio.h>
@@ -10,6 +10,7 @@ static const char usage[] =
     "usage: layac inspect [--ops] [--tree | --json] PACKAGE\n"
     "       layac inspect --verify PACKAGE\n"
     "       layac inspect --diff A B\n"
+    "       layac inspect --plan [--compute-units U] [--model DIR] BUNDLE\n"
     "\n"
     "Prints the facts of a Core ML package as JSON: inputs and outputs, operations by kind, constants, files, "
     "metadata.\n"
@@ -21,10 +22,16 @@ static const char usage[] =
     "  --verify  check the package and print what was found; exit code 7 when it does not pass\n"
     "  --diff    compare two packages by meaning: names of values, order of maps and layout of files do not count;\n"
     "            exit code 7 when they differ\n"
+    "  --plan    compile and load a bundle's package with Core ML and print the compute plan: the devices that it\n"
+    "            expects to use, not a trace of an execution; macOS 14.4 or newer\n"
+    "  --compute-units U  what Core ML may use: cpu, cpu_gpu, cpu_ne (default) or all\n"
+    "  --model DIR        the checkpoint of the bundle (default: the one that the bundle names)\n"
     "  --help    this text\n";
 
 typedef struct settings {
-    bool ops, tree, json, verify, diff;
+    bool ops, tree, json, verify, diff, plan;
+    const char *model;
+    layac_bundle_options bundle; /* of --plan */
 } settings;
 
 static int describe(const settings *set, const laya_package *package)
@@ -71,11 +78,38 @@ static int compare(const laya_package *package, const char *other_path)
     return code;
 }
 
+static int print_plan(laya_bundle *bundle, const char *path)
+{
+    laya_error error;
+    char *json;
+    if (laya_bundle_buckets(bundle) != 1)
+        return layac_fail(EXIT_USAGE, "inspect: %s holds %zu packages; name one of them", path,
+                          laya_bundle_buckets(bundle));
+    if (laya_bundle_plan(bundle, 0, &json, &error) != LAYA_OK) return layac_fail_library(&error);
+    puts(json);
+    laya_bundle_release(bundle, json);
+    return layac_finish();
+}
+
+static int plan(const settings *set, const char *path)
+{
+    layac_bundle_options options = set->bundle;
+    laya_bundle *bundle;
+    options.package = path;
+    options.options.backend = LAYA_BACKEND_COREML;
+    int code = layac_open_bundle(&options, set->model, NULL, 0, &bundle);
+    if (code != EXIT_OK) return code;
+    code = print_plan(bundle, path);
+    laya_bundle_close(bundle);
+    return code;
+}
+
 static int inspect(const settings *set, char **paths)
 {
     laya_package *package;
     laya_error error;
     int code;
+    if (set->plan) return plan(set, paths[0]);
     if (laya_package_open(paths[0], NULL, &package, &error) != LAYA_OK) return layac_fail_library(&error);
     if (set->diff)
         code = compare(package, paths[1]);
@@ -90,6 +124,11 @@ static int inspect(const settings *set, char **paths)
 /* Options that exclude each other. */
 static int check(const settings *set)
 {
+    if (set->plan && (set->ops || set->tree || set->verify || set->diff))
+        return layac_fail(EXIT_USAGE, "inspect: --ops, --tree, --verify and --diff do not go with --plan");
+    if (!set->plan && (set->bundle.units || set->model))
+        return layac_fail(EXIT_USAGE, "inspect: %s goes with --plan",
+                          set->bundle.units ? "--compute-units" : "--model");
     if (set->verify && set->diff) return layac_fail(EXIT_USAGE, "inspect: give --verify or --diff, not both");
     if (set->tree && set->json) return layac_fail(EXIT_USAGE, "inspect: give --tree or --json, not both");
     if ((set->ops || set->tree) && (set->verify || set->diff))
@@ -104,9 +143,14 @@ int layac_inspect(int count, char **arguments)
                                             {"json", no_argument, NULL, 'j'},
                                             {"verify", no_argument, NULL, 'v'},
                                             {"diff", no_argument, NULL, 'd'},
+                                            {"plan", no_argument, NULL, 'p'},
+                                            {"compute-units", required_argument, NULL, LAYAC_OPTION_UNITS},
+                                            {"model", required_argument, NULL, 'm'},
                                             {"help", no_argument, NULL, 'h'},
                                             {0}};
     settings set = {0};
+    int code;
+    layac_bundle_options_init(&set.bundle);
     for (int option; (option = getopt_long(count, arguments, "h", options, NULL)) != -1;) {
         switch (option) {
         case 'o': set.ops = true; break;
@@ -114,11 +158,17 @@ int layac_inspect(int count, char **arguments)
         case 'j': set.json = true; break;
         case 'v': set.verify = true; break;
         case 'd': set.diff = true; break;
+        case 'p': set.plan = true; break;
+        case 'm': set.model = optarg; break;
+        case LAYAC_OPTION_UNITS:
+            code = layac_bundle_option(&set.bundle, option, optarg);
+            if (code != EXIT_OK) return code;
+            break;
         case 'h': fputs(usage, stdout); return layac_finish();
         default: fputs(usage, stderr); return EXIT_USAGE;
         }
     }
-    int code = check(&set);
+    code = check(&set);
     if (code != EXIT_OK) return code;
     int wanted = set.diff ? 2 : 1;
     if (count - optind < wanted) {
