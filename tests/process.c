@@ -25,10 +25,10 @@ static void redirect(const char *path, int descriptor)
     close(opened);
 }
 
-test_child test_start_layac(const char *folder, const char *const *arguments)
+test_child test_start(const char *program, const char *folder, rlim_t file_limit, const char *const *arguments)
 {
     test_child child;
-    char *copies[MAX_ARGUMENTS + 2] = {strdup(test_layac())};
+    char *copies[MAX_ARGUMENTS + 2] = {strdup(program)};
     size_t count = 1;
     for (; arguments[count - 1]; count++) {
         assert_true(count <= MAX_ARGUMENTS);
@@ -43,11 +43,18 @@ test_child test_start_layac(const char *folder, const char *const *arguments)
         redirect(child.err, STDERR_FILENO);
         signal(SIGINT, SIG_DFL); /* nohup and shells set them aside */
         signal(SIGHUP, SIG_DFL);
+        struct rlimit limit = {file_limit, file_limit};
+        if (file_limit && setrlimit(RLIMIT_FSIZE, &limit) != 0) _exit(CANNOT_REDIRECT);
         execv(copies[0], copies);
         _exit(CANNOT_EXECUTE);
     }
     for (size_t at = 0; at < count; at++) free(copies[at]);
     return child;
+}
+
+test_child test_start_layac(const char *folder, const char *const *arguments)
+{
+    return test_start(test_layac(), folder, 0, arguments);
 }
 
 test_outcome test_wait(test_child *child)
@@ -56,7 +63,7 @@ test_outcome test_wait(test_child *child)
     assert_int_equal(waitpid(child->pid, &status, 0), child->pid);
     test_outcome outcome = {.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1,
                             .signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0};
-    if (outcome.code == CANNOT_EXECUTE || outcome.code == CANNOT_REDIRECT) fail_msg("layac cannot be run");
+    if (outcome.code == CANNOT_EXECUTE || outcome.code == CANNOT_REDIRECT) fail_msg("the program cannot be run");
     outcome.out = test_read_file(child->out, NULL);
     outcome.err = test_read_file(child->err, NULL);
     return outcome;
@@ -78,11 +85,18 @@ test_outcome test_run_layac(const char *folder, int code, const char *const *arg
     return outcome;
 }
 
-void test_layac_fails(const char *folder, int code, const char *reason, const char *const *arguments)
+void test_expect_failure(test_outcome outcome, int code, const char *reason)
 {
-    test_outcome outcome = test_run_layac(folder, code, arguments);
+    if (outcome.code != code)
+        fail_msg("exit code %d (signal %d) instead of %d: %s", outcome.code, outcome.signal, code, outcome.err);
     assert_string_equal(outcome.out, "");
     assert_contains(outcome.err, reason);
     assert_ptr_equal(strchr(outcome.err, '\n'), outcome.err + strlen(outcome.err) - 1);
     test_outcome_close(&outcome);
+}
+
+void test_layac_fails(const char *folder, int code, const char *reason, const char *const *arguments)
+{
+    test_child child = test_start_layac(folder, arguments);
+    test_expect_failure(test_wait(&child), code, reason);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* layac export as users run it: output, exit codes, signals, kills, limits. */
+#include "process.h"
 #include "support.h"
 #include "tree.h"
 
@@ -9,18 +10,13 @@
 #include "model/model.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-
-#define MAX_ARGUMENTS 24
 
 static char folder[TEST_PATH_SIZE];  /* of one test: what layac writes */
 static char shelter[TEST_PATH_SIZE]; /* of all tests: its standard output and error, a larger checkpoint */
@@ -30,101 +26,20 @@ static const char *at(char path[TEST_PATH_SIZE], const char *name)
     return test_join(path, folder, name);
 }
 
-static const char *program(void)
-{
-    const char *named = getenv("LAYA_LAYAC");
-    return named && *named ? named : LAYA_BINARY_DIR "/bin/layac";
-}
-
 /* ------------------------------------------------------------------ running */
 
-typedef struct child {
-    pid_t pid;
-    char out[TEST_PATH_SIZE], err[TEST_PATH_SIZE];
-} child;
-
-typedef struct outcome {
-    int code;   /* -1: ended by a signal */
-    int signal; /* 0: none */
-    char *out, *err;
-} outcome;
-
-static void redirect(const char *path, int descriptor)
+static test_outcome run(const char *path, rlim_t file_limit, const char *const *arguments)
 {
-    int opened = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    if (opened < 0 || dup2(opened, descriptor) < 0) _exit(99);
-    close(opened);
+    test_child child = test_start(path, shelter, file_limit, arguments);
+    return test_wait(&child);
 }
 
-/* Start a program; file_limit 0: none. */
-static child start(const char *path, rlim_t file_limit, const char *const *arguments)
-{
-    child c;
-    char *copies[MAX_ARGUMENTS + 2] = {strdup(path)};
-    size_t count = 1;
-    for (; arguments[count - 1]; count++) {
-        assert_true(count <= MAX_ARGUMENTS);
-        copies[count] = strdup(arguments[count - 1]);
-    }
-    test_join(c.out, shelter, "out");
-    test_join(c.err, shelter, "err");
-    c.pid = fork();
-    assert_true(c.pid >= 0);
-    if (c.pid == 0) {
-        redirect(c.out, STDOUT_FILENO);
-        redirect(c.err, STDERR_FILENO);
-        signal(SIGINT, SIG_DFL); /* nohup and shells set them aside */
-        signal(SIGHUP, SIG_DFL);
-        struct rlimit limit = {file_limit, file_limit};
-        if (file_limit && setrlimit(RLIMIT_FSIZE, &limit) != 0) _exit(99);
-        execv(path, copies);
-        _exit(98);
-    }
-    for (size_t i = 0; i < count; i++) free(copies[i]);
-    return c;
-}
+#define EXPORT(...) run(test_layac(), 0, TEST_LIST("export", __VA_ARGS__))
 
-static outcome wait_for(child *c)
-{
-    int status;
-    assert_int_equal(waitpid(c->pid, &status, 0), c->pid);
-    outcome o = {.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1,
-                 .signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0};
-    if (o.code == 98 || o.code == 99) fail_msg("the program cannot be run");
-    o.out = test_read_file(c->out, NULL);
-    o.err = test_read_file(c->err, NULL);
-    return o;
-}
-
-static outcome run(const char *path, rlim_t file_limit, const char *const *arguments)
-{
-    child c = start(path, file_limit, arguments);
-    return wait_for(&c);
-}
-
-#define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
-#define EXPORT(...) run(program(), 0, LIST("export", __VA_ARGS__))
-
-static void end(outcome *o)
-{
-    free(o->out);
-    free(o->err);
-}
-
-/* One line on standard error, nothing on standard output. */
-static void expect_failure(outcome o, int code, const char *reason)
-{
-    if (o.code != code) fail_msg("exit code %d (signal %d) instead of %d: %s", o.code, o.signal, code, o.err);
-    assert_string_equal(o.out, "");
-    assert_contains(o.err, reason);
-    assert_ptr_equal(strchr(o.err, '\n'), o.err + strlen(o.err) - 1);
-    end(&o);
-}
-
-static void expect_success(outcome o)
+static void expect_success(test_outcome o)
 {
     if (o.code != 0) fail_msg("exit code %d (signal %d): %s", o.code, o.signal, o.err);
-    end(&o);
+    test_outcome_close(&o);
 }
 
 static void expect_nothing(void)
@@ -158,7 +73,7 @@ static void make_checkpoint(char path[TEST_PATH_SIZE])
     if (access(path, F_OK) == 0) return;
     test_path(tokenizer, TEST_DEMO "/tokenizer");
     expect_success(run(LAYA_BINARY_DIR "/tests/laya-make-checkpoint", 0,
-                       LIST("--outliers", "12,384,576,4096,2", tokenizer, path)));
+                       TEST_LIST("--outliers", "12,384,576,4096,2", tokenizer, path)));
 }
 
 static int make_shelter(void **state)
@@ -207,7 +122,7 @@ static void test_summary(void **state)
     char output[TEST_PATH_SIZE], package[TEST_PATH_SIZE];
     laya_json doc;
     laya_error error;
-    outcome o = EXPORT("--output", at(output, "bundle"), "--length", "32", "--markers", "8", "--graph", "lean");
+    test_outcome o = EXPORT("--output", at(output, "bundle"), "--length", "32", "--markers", "8", "--graph", "lean");
     if (o.code != 0) fail_msg("exit code %d: %s", o.code, o.err);
     assert_contains(o.err, "built-in demo model");
     if (laya_json_parse(&doc, o.out, strlen(o.out), NULL, &error) != LAYA_OK)
@@ -225,7 +140,7 @@ static void test_summary(void **state)
     expect_number(root, "length", 32);
     expect_number(root, "markers", 8);
     laya_json_close(&doc);
-    end(&o);
+    test_outcome_close(&o);
     expect_verified(output);
 }
 
@@ -243,10 +158,10 @@ static void test_hashes_by_another_program(void **state)
     char output[TEST_PATH_SIZE], model[TEST_PATH_SIZE];
     test_path(model, TEST_DEMO);
     expect_success(EXPORT("--model", model, "--standalone", "--output", at(output, "bundle")));
-    outcome o = run("/bin/sh", 0, LIST("-ec", script, "sh", output, model));
+    test_outcome o = run("/bin/sh", 0, TEST_LIST("-ec", script, "sh", output, model));
     if (o.code != 0 && o.code != 77) fail_msg("%s%s", o.out, o.err);
     if (o.code == 0) assert_contains(o.out, "host_weights.safetensors: OK");
-    end(&o);
+    test_outcome_close(&o);
 }
 
 static void test_probe_and_small_kinds(void **state)
@@ -258,9 +173,9 @@ static void test_probe_and_small_kinds(void **state)
     for (size_t i = 0; i < 2; i++) {
         char name[16];
         snprintf(name, sizeof name, "other-%s", kinds[i]);
-        outcome o = run(program(), 0,
-                        LIST("probe", "--source", model, "--kind", kinds[i], "--layer", "1", "--output",
-                             at(output, kinds[i]), "--precision", "fp32"));
+        test_outcome o = run(test_layac(), 0,
+                             TEST_LIST("probe", "--source", model, "--kind", kinds[i], "--layer", "1", "--output",
+                                       at(output, kinds[i]), "--precision", "fp32"));
         assert_contains(o.out, "\"markers\": null");
         assert_string_equal(o.err, "");
         expect_success(o);
@@ -299,27 +214,29 @@ static void test_usage(void **state)
     char output[TEST_PATH_SIZE], model[TEST_PATH_SIZE];
     test_path(model, TEST_DEMO);
     at(output, "bundle");
-    outcome o = EXPORT("--help");
+    test_outcome o = EXPORT("--help");
     assert_contains(o.out, "layac probe");
     expect_success(o);
-    expect_failure(EXPORT("--model", model), 2, "export: no output");
-    expect_failure(run(program(), 0, LIST("probe", "--output", "")), 2, "probe: no output");
-    expect_failure(EXPORT("--output", output, "more"), 2, "unexpected argument 'more'");
-    expect_failure(EXPORT("--output", output, "--kind", "head"), 2, "--kind: expected body, layer or mlp");
-    expect_failure(EXPORT("--output", output, "--graph", "fat"), 2, "--graph: expected per-head or lean");
-    expect_failure(EXPORT("--output", output, "--precision", "int8"), 2, "--precision: expected fp16 or fp32");
-    expect_failure(EXPORT("--output", output, "--threads", "0"), 2, "--threads");
-    expect_failure(EXPORT("--output", output, "--length", "-96"), 2, "--length");
-    expect_failure(EXPORT("--model", model, "--output", output, "--length", "15"), 2, "length: expected 16 to 1024");
-    expect_failure(EXPORT("--model", model, "--output", output, "--length", "1025"), 2, "found 1025");
-    expect_failure(EXPORT("--model", model, "--output", output, "--markers", "256"), 2, "markers: expected 2 to 255");
-    expect_failure(EXPORT("--model", model, "--output", output, "--kind", "mlp", "--layer", "4"), 2,
-                   "expected 0 to 3");
-    expect_failure(EXPORT("--model", model, "--output", output, "--weights-sha256", "abc"), 2, "weights_sha256");
+    test_expect_failure(EXPORT("--model", model), 2, "export: no output");
+    test_expect_failure(run(test_layac(), 0, TEST_LIST("probe", "--output", "")), 2, "probe: no output");
+    test_expect_failure(EXPORT("--output", output, "more"), 2, "unexpected argument 'more'");
+    test_expect_failure(EXPORT("--output", output, "--kind", "head"), 2, "--kind: expected body, layer or mlp");
+    test_expect_failure(EXPORT("--output", output, "--graph", "fat"), 2, "--graph: expected per-head or lean");
+    test_expect_failure(EXPORT("--output", output, "--precision", "int8"), 2, "--precision: expected fp16 or fp32");
+    test_expect_failure(EXPORT("--output", output, "--threads", "0"), 2, "--threads");
+    test_expect_failure(EXPORT("--output", output, "--length", "-96"), 2, "--length");
+    test_expect_failure(EXPORT("--model", model, "--output", output, "--length", "15"), 2,
+                        "length: expected 16 to 1024");
+    test_expect_failure(EXPORT("--model", model, "--output", output, "--length", "1025"), 2, "found 1025");
+    test_expect_failure(EXPORT("--model", model, "--output", output, "--markers", "256"), 2,
+                        "markers: expected 2 to 255");
+    test_expect_failure(EXPORT("--model", model, "--output", output, "--kind", "mlp", "--layer", "4"), 2,
+                        "expected 0 to 3");
+    test_expect_failure(EXPORT("--model", model, "--output", output, "--weights-sha256", "abc"), 2, "weights_sha256");
     o = EXPORT("--no-such-option");
     assert_int_equal(o.code, 2);
     assert_string_equal(o.out, "");
-    end(&o);
+    test_outcome_close(&o);
     expect_nothing();
 }
 
@@ -343,11 +260,11 @@ static void test_bad_checkpoints(void **state)
     char *directory = test_make_checkpoint();
     rename_tensor(directory, "type_emb.weight");
     at(output, "bundle");
-    expect_failure(EXPORT("--model", directory, "--output", output), 4, "type_emb.weight");
-    expect_failure(EXPORT("--model", at(missing, "none"), "--output", output), 5, "not found");
-    expect_failure(EXPORT("--model", test_path(model, TEST_DEMO), "--output", output, "--weights-sha256",
-                          "0000000000000000000000000000000000000000000000000000000000000000"),
-                   4, "model.safetensors: expected SHA-256 0000");
+    test_expect_failure(EXPORT("--model", directory, "--output", output), 4, "type_emb.weight");
+    test_expect_failure(EXPORT("--model", at(missing, "none"), "--output", output), 5, "not found");
+    test_expect_failure(EXPORT("--model", test_path(model, TEST_DEMO), "--output", output, "--weights-sha256",
+                               "0000000000000000000000000000000000000000000000000000000000000000"),
+                        4, "model.safetensors: expected SHA-256 0000");
     expect_nothing();
     test_remove_checkpoint(directory);
 }
@@ -359,13 +276,13 @@ static void test_outputs(void **state)
     test_path(model, TEST_DEMO);
     expect_success(EXPORT("--model", model, "--output", at(output, "bundle")));
     char *before = test_list_tree(folder);
-    expect_failure(EXPORT("--model", model, "--output", output), 5, "bundle: exists already");
+    test_expect_failure(EXPORT("--model", model, "--output", output), 5, "bundle: exists already");
     char *after = test_list_tree(folder);
     assert_string_equal(before, after);
     free(before);
     free(after);
 #if defined(__linux__)
-    expect_failure(EXPORT("--model", model, "--output", "/proc/bundle"), 5, "/proc");
+    test_expect_failure(EXPORT("--model", model, "--output", "/proc/bundle"), 5, "/proc");
 #endif
 }
 
@@ -379,9 +296,9 @@ static void test_no_space(void **state)
     at(output, "bundle");
     for (size_t i = 0; i < 2; i++) {
         for (unsigned threads = 1; threads <= 2; threads++) {
-            expect_failure(
-                run(program(), limits[i],
-                    LIST("export", "--model", model, "--output", output, "--threads", threads == 1 ? "1" : "2")),
+            test_expect_failure(
+                run(test_layac(), limits[i],
+                    TEST_LIST("export", "--model", model, "--output", output, "--threads", threads == 1 ? "1" : "2")),
                 5, "weight.bin");
             expect_nothing();
         }
@@ -426,16 +343,16 @@ static void test_kills(void **state)
     for (unsigned i = 0; i < KILLS; i++) {
         random = random * 1103515245u + 12345u;
         double part = ((double)i + (double)(random >> 16 & 0x7FFF) / 32768.0) / KILLS;
-        child c = start(program(), 0, LIST("export", "--model", checkpoint, "--output", output));
+        test_child c = test_start_layac(shelter, TEST_LIST("export", "--model", checkpoint, "--output", output));
         sleep_for(duration * part);
         kill(c.pid, SIGKILL);
-        outcome o = wait_for(&c);
+        test_outcome o = test_wait(&c);
         assert_true(o.signal == SIGKILL || o.code == 0);
         killed += o.signal == SIGKILL;
         bool there = whole_or_absent(output);
         if (o.code == 0) assert_true(there);
         if (there) test_remove_tree(output);
-        end(&o);
+        test_outcome_close(&o);
     }
     assert_true(killed > 0);
     /* The next export removes what they left behind. */
@@ -455,7 +372,8 @@ static void test_signals(void **state)
     make_checkpoint(checkpoint);
     at(output, "bundle");
     for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
-        child c = start(program(), 0, LIST("export", "--model", checkpoint, "--output", output, "--threads", "1"));
+        test_child c = test_start_layac(
+            shelter, TEST_LIST("export", "--model", checkpoint, "--output", output, "--threads", "1"));
         char *tree = test_list_tree(folder);
         while (!*tree) { /* until the staging directory is there */
             free(tree);
@@ -463,12 +381,12 @@ static void test_signals(void **state)
         }
         free(tree);
         kill(c.pid, signals[i]);
-        outcome o = wait_for(&c);
+        test_outcome o = test_wait(&c);
         assert_int_equal(o.signal, signals[i]);
         assert_string_equal(o.out, "");
         if (whole_or_absent(output)) test_remove_tree(output);
         expect_nothing();
-        end(&o);
+        test_outcome_close(&o);
     }
 }
 
