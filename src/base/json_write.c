@@ -249,6 +249,16 @@ void laya_json_member_string(laya_json_writer *writer, const char *key, const ch
     laya_json_put_string(writer, text, strlen(text));
 }
 
+void laya_json_member_path(laya_json_writer *writer, const char *key, const char *path)
+{
+    size_t size = path ? strlen(path) : 0;
+    laya_json_name(writer, key);
+    if (path && laya_utf8_valid(path, size) == size)
+        laya_json_put_string(writer, path, size);
+    else
+        laya_json_put_raw(writer, "null");
+}
+
 void laya_json_member_uint(laya_json_writer *writer, const char *key, uint64_t value)
 {
     laya_json_name(writer, key);

@@ -216,3 +216,12 @@ void laya_output_close(laya_output *output)
     output->block = NULL;
     output->path = NULL;
 }
+
+laya_status laya_output_file(const char *path, const void *data, size_t size, const laya_allocator *allocator,
+                             const laya_meter *meter, char hex[65], laya_error *error)
+{
+    laya_output output;
+    LAYA_TRY(laya_output_open(&output, path, allocator, meter, error));
+    (void)laya_output_write(&output, data, size, error); /* finish tells what went wrong */
+    return laya_output_finish(&output, hex, error);
+}

@@ -52,6 +52,9 @@ laya_status laya_output_write(laya_output *output, const void *data, size_t size
 laya_status laya_output_zeros(laya_output *output, size_t size, laya_error *error);
 /* Flush and close; hex may be NULL. Errors: IO (also what the system reports late, on close). */
 laya_status laya_output_finish(laya_output *output, char hex[65], laya_error *error);
+/* All of that at once: a new file with these contents. hex and meter may be NULL. */
+laya_status laya_output_file(const char *path, const void *data, size_t size, const laya_allocator *allocator,
+                             const laya_meter *meter, char hex[65], laya_error *error);
 /* Close without a result; nothing happens when it is closed already. */
 void laya_output_close(laya_output *output);
 

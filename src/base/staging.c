@@ -289,14 +289,9 @@ static laya_status link_target(const laya_staging *staging, const char *path, la
 
 laya_status laya_staging_commit_file(laya_staging *staging, const void *data, size_t size, laya_error *error)
 {
-    laya_output output;
     char *path = laya_path_join(&staging->allocator, staging->directory, "file");
-    laya_status status = path ? laya_output_open(&output, path, &staging->allocator, NULL, error)
+    laya_status status = path ? laya_output_file(path, data, size, &staging->allocator, NULL, NULL, error)
                               : laya_fail_memory(error, 0);
-    if (status == LAYA_OK) {
-        (void)laya_output_write(&output, data, size, error); /* finish tells what went wrong */
-        status = laya_output_finish(&output, NULL, error);
-    }
     if (status == LAYA_OK) status = sync_tree(staging->directory, error);
     if (status == LAYA_OK) status = link_target(staging, path, error);
     laya_release(&staging->allocator, path);

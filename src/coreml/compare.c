@@ -7,7 +7,6 @@
  */
 #include "base/error.h"
 #include "base/json.h"
-#include "base/utf8.h"
 #include "coreml/listing.h"
 #include "coreml/package.h"
 #include "mil/operations.h"
@@ -640,12 +639,6 @@ static void member_text(laya_json_writer *w, const char *name, const char *text)
         laya_json_put_raw(w, "null");
 }
 
-static void member_path(laya_json_writer *w, const char *name, const char *path)
-{
-    size_t size = strlen(path);
-    member_text(w, name, laya_utf8_valid(path, size) == size ? path : NULL);
-}
-
 /* A difference stands on a line. */
 static void put_difference(laya_json_writer *w, const difference *d)
 {
@@ -707,8 +700,8 @@ static laya_status member_kinds(comparison *c, laya_json_writer *w, laya_error *
 static laya_status put_report(comparison *c, laya_json_writer *w, laya_error *error)
 {
     laya_json_begin(w, '{');
-    member_path(w, "a", c->packages[0]->path);
-    member_path(w, "b", c->packages[1]->path);
+    laya_json_member_path(w, "a", c->packages[0]->path);
+    laya_json_member_path(w, "b", c->packages[1]->path);
     laya_json_name(w, "equal");
     laya_json_put_bool(w, c->total == 0);
     laya_json_member_uint(w, "difference_count", c->total);

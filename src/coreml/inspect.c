@@ -2,7 +2,6 @@
 /* Facts of a package as JSON. */
 #include "base/error.h"
 #include "base/json.h"
-#include "base/utf8.h"
 #include "coreml/listing.h"
 #include "coreml/package.h"
 #include "mil/operations.h"
@@ -42,17 +41,6 @@ typedef struct facts {
 static void put_text(laya_json_writer *w, const char *text)
 {
     laya_json_put_string(w, text, strlen(text));
-}
-
-/* A path is bytes, JSON is text. */
-static void member_path(laya_json_writer *w, const char *name, const char *path)
-{
-    size_t size = strlen(path);
-    laya_json_name(w, name);
-    if (laya_utf8_valid(path, size) == size)
-        laya_json_put_string(w, path, size);
-    else
-        laya_json_put_raw(w, "null");
 }
 
 /* "dtype" and "shape" where they are known. */
@@ -431,7 +419,7 @@ static void put_file(laya_json_writer *w, const laya_package *package, const cha
     size_t prefix = strlen(package->path);
     if (strncmp(path, package->path, prefix) == 0) path += prefix;
     begin_line(w);
-    member_path(w, "path", path + strspn(path, "/"));
+    laya_json_member_path(w, "path", path + strspn(path, "/"));
     laya_json_member_uint(w, "bytes", size);
     end_line(w);
 }
@@ -476,7 +464,7 @@ static laya_status put_package(facts *f, bool operations, laya_error *error)
     for (uint32_t at = 0; at < program->function_count; at++)
         LAYA_TRY(laya_listing_make(&f->listings[at], &program->functions[at], &f->arena, error));
     laya_json_begin(w, '{');
-    member_path(w, "package", f->package->path);
+    laya_json_member_path(w, "package", f->package->path);
     laya_json_member_uint(w, "specification_version", (uint32_t)program->specification_version);
     if (program->default_function) laya_json_member_string(w, "default_function", program->default_function);
     LAYA_TRY(put_functions(f, operations, error));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Operations as a list and constants as short texts: what the inspector and the comparison share. */
+/* Operations as a list, counts by kind, constants as short texts: for inspector, comparison and bundle manifest. */
 #ifndef LAYA_COREML_LISTING_H
 #define LAYA_COREML_LISTING_H
 

@@ -46,14 +46,9 @@ static laya_status write_file(const package_writer *writer, const char *name, co
 {
     char *path = laya_path_join(&writer->allocator, writer->directory, name);
     if (!path) return laya_fail_memory(writer->error, 0);
-    laya_output output;
-    laya_status status = laya_output_open(&output, path, &writer->allocator, writer->meter, writer->error);
-    if (status == LAYA_OK) {
-        status = laya_output_write(&output, contents->data, contents->size, writer->error);
-        if (status == LAYA_OK) status = laya_output_finish(&output, written->sha256, writer->error);
-        laya_output_close(&output);
-        written->size = contents->size;
-    }
+    laya_status status = laya_output_file(path, contents->data, contents->size, &writer->allocator, writer->meter,
+                                          written->sha256, writer->error);
+    written->size = contents->size;
     laya_release(&writer->allocator, path);
     return status;
 }

@@ -3,7 +3,6 @@
 #include "coreml/verify.h"
 
 #include "base/json.h"
-#include "base/utf8.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -169,18 +168,12 @@ static laya_status write_report(const laya_checker *checker, bool bundle, uint32
                                 laya_error *error)
 {
     const laya_verdict *verdict = checker->verdict;
-    const char *path = checker->package->path;
     laya_buffer out;
     laya_json_writer w;
     laya_buffer_init(&out, &checker->package->allocator);
     laya_json_writer_init(&w, &out, true);
     laya_json_begin(&w, '{');
-    laya_json_name(&w, "package");
-    size_t size = strlen(path);
-    if (laya_utf8_valid(path, size) == size)
-        laya_json_put_string(&w, path, size);
-    else
-        laya_json_put_raw(&w, "null"); /* a path is bytes, JSON is text */
+    laya_json_member_path(&w, "package", checker->package->path);
     laya_json_name(&w, "passed");
     laya_json_put_bool(&w, verdict->errors == 0);
     laya_json_member_uint(&w, "errors", verdict->errors);

@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/output.h"
-#include "base/utf8.h"
+#include "coreml/listing.h"
 #include "export/export.h"
 #include "export/fingerprint.h"
 
@@ -61,14 +61,9 @@ static void write_source(laya_json_writer *w, const laya_bundle_contents *bundle
     static const char *const keys[LAYA_SOURCE_FILES] = {"weights_sha256", "config_sha256", "encoder_config_sha256",
                                                         "tokenizer_sha256", "tokenizer_config_sha256"};
     char *directory = realpath(bundle->model->directory, NULL);
-    size_t size = directory ? strlen(directory) : 0;
     laya_json_name(w, "source");
     laya_json_begin(w, '{');
-    laya_json_name(w, "directory");
-    if (directory && laya_utf8_valid(directory, size) == size)
-        laya_json_put_string(w, directory, size);
-    else
-        laya_json_put_raw(w, "null"); /* a path is bytes, JSON is text */
+    laya_json_member_path(w, "directory", directory);
     for (size_t at = 0; at < LAYA_SOURCE_FILES; at++)
         laya_json_member_string(w, keys[at], bundle->sources[at].sha256);
     laya_json_end(w, '}');
@@ -123,39 +118,31 @@ static void write_host(laya_json_writer *w, const laya_bundle_contents *bundle)
     laya_json_end(w, '}');
 }
 
-static int by_text(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 /* "total" and "by_kind" count what runs; constants are counted apart. */
-static laya_status write_operations(laya_json_writer *w, const laya_bundle_contents *bundle, laya_error *error)
+static laya_status write_operations(laya_json_writer *w, const laya_bundle_contents *bundle, laya_arena *arena,
+                                    laya_error *error)
 {
-    const laya_mil_block *block = &bundle->program->functions[0].body;
-    const char **kinds = laya_alloc(&bundle->model->allocator, block->op_count, sizeof *kinds);
-    if (!kinds) return laya_fail_memory(error, block->op_count * sizeof *kinds);
-    size_t count = 0;
-    for (const laya_mil_op *op = block->first; op; op = op->next) {
-        if (!laya_mil_is_const(op)) kinds[count++] = op->type;
-    }
-    qsort(kinds, count, sizeof *kinds, by_text);
+    laya_listing listing;
+    laya_op_kind *kinds;
+    uint32_t count, constants = 0;
+    LAYA_TRY(laya_listing_make(&listing, &bundle->program->functions[0], arena, error));
+    LAYA_TRY(laya_listing_kinds(&listing, 1, arena, &kinds, &count, error));
+    for (uint32_t at = 0; at < listing.count; at++) constants += laya_mil_is_const(listing.ops[at].op);
     laya_json_name(w, "operations");
     laya_json_begin(w, '{');
-    laya_json_member_uint(w, "total", count);
-    laya_json_member_uint(w, "constants", block->op_count - count);
+    laya_json_member_uint(w, "total", listing.count - constants);
+    laya_json_member_uint(w, "constants", constants);
     laya_json_name(w, "by_kind");
     laya_json_begin(w, '{');
-    for (size_t first = 0, end; first < count; first = end) {
-        for (end = first + 1; end < count && strcmp(kinds[end], kinds[first]) == 0;) end++;
-        laya_json_member_uint(w, kinds[first], end - first);
+    for (uint32_t at = 0; at < count; at++) {
+        if (strcmp(kinds[at].type, "const") != 0) laya_json_member_uint(w, kinds[at].type, kinds[at].count);
     }
     laya_json_end(w, '}');
     laya_json_end(w, '}');
-    laya_release(&bundle->model->allocator, kinds);
     return LAYA_OK;
 }
 
-static void write_tool(laya_json_writer *w)
+void laya_write_provenance(laya_json_writer *w)
 {
     laya_json_name(w, "tool");
     laya_json_begin(w, '{');
@@ -187,8 +174,12 @@ static laya_status write_document(laya_json_writer *w, const laya_bundle_content
     write_source(w, bundle);
     write_files(w, bundle);
     write_host(w, bundle);
-    LAYA_TRY(write_operations(w, bundle, error));
-    write_tool(w);
+    laya_arena arena;
+    laya_arena_init(&arena, &bundle->model->allocator);
+    laya_status status = write_operations(w, bundle, &arena, error);
+    laya_arena_close(&arena);
+    LAYA_TRY(status);
+    laya_write_provenance(w);
     laya_json_member_string(w, "placement", NOT_MEASURED);
     laya_json_member_string(w, "numerical_check", NOT_MEASURED);
     laya_json_member_string(w, "timings", NOT_MEASURED);
@@ -198,17 +189,6 @@ static laya_status write_document(laya_json_writer *w, const laya_bundle_content
 }
 
 /* ------------------------------------------------------------------ the file */
-
-static laya_status write_file(const char *path, const laya_buffer *text, const laya_allocator *allocator,
-                              laya_error *error)
-{
-    laya_output output;
-    LAYA_TRY(laya_output_open(&output, path, allocator, NULL, error));
-    laya_status status = laya_output_write(&output, text->data, text->size, error);
-    if (status == LAYA_OK) status = laya_output_finish(&output, NULL, error);
-    laya_output_close(&output);
-    return status;
-}
 
 laya_status laya_bundle_manifest_write(const laya_bundle_contents *bundle, const char *directory, laya_error *error)
 {
@@ -222,7 +202,8 @@ laya_status laya_bundle_manifest_write(const laya_bundle_contents *bundle, const
     if (status == LAYA_OK && text.failed) status = laya_fail_memory(error, text.size);
     if (status == LAYA_OK) {
         char *path = laya_path_join(allocator, directory, LAYA_BUNDLE_MANIFEST);
-        status = path ? write_file(path, &text, allocator, error) : laya_fail_memory(error, 0);
+        status = path ? laya_output_file(path, text.data, text.size, allocator, NULL, NULL, error)
+                      : laya_fail_memory(error, 0);
         laya_release(allocator, path);
     }
     laya_buffer_close(&text);

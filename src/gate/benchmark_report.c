@@ -56,7 +56,7 @@ static const char *class_of(const laya_benchmark_run *run, const laya_contender 
 
 static void write_subject(laya_json_writer *w, const laya_benchmark_run *run, const laya_contender *contender)
 {
-    laya_member_path(w, "name", contender->candidate.name);
+    laya_json_member_path(w, "name", contender->candidate.name);
     laya_json_member_string(w, "class", class_of(run, contender));
     laya_json_member_string(w, "executor", contender->subject.executor);
     if (contender->subject.bundle) {
@@ -233,7 +233,7 @@ static void write_power(laya_json_writer *w, const laya_benchmark_run *run)
     bool counters = strcmp(options->power, LAYA_POWERCAP) == 0;
     laya_json_begin(w, '{');
     laya_json_member_string(w, "source", counters ? "Linux powercap: processor packages only" : "a command");
-    laya_member_path(w, "command", options->power);
+    laya_json_member_path(w, "command", options->power);
     laya_json_member_string(w, "status", c->energies ? "accepted" : "rejected");
     if (!c->energies) laya_json_member_string(w, "reason", c->rejected);
     laya_member_double(w, "interval_seconds", options->power_interval);

@@ -4,7 +4,6 @@
 #include "base/error.h"
 #include "base/number.h"
 #include "base/staging.h"
-#include "base/utf8.h"
 #include "export/fingerprint.h"
 #include "gate/host.h"
 
@@ -70,30 +69,11 @@ void laya_member_bool(laya_json_writer *w, const char *name, bool value)
     laya_json_put_bool(w, value);
 }
 
-void laya_member_path(laya_json_writer *w, const char *name, const char *path)
-{
-    size_t size = path ? strlen(path) : 0;
-    laya_json_name(w, name);
-    if (path && laya_utf8_valid(path, size) == size)
-        laya_json_put_string(w, path, size);
-    else
-        laya_json_put_raw(w, "null");
-}
-
 void laya_write_origin(laya_json_writer *w)
 {
     laya_host host;
     laya_host_get(&host);
-    laya_json_name(w, "tool");
-    laya_json_begin(w, '{');
-    laya_json_member_string(w, "name", "laya.c");
-    laya_json_member_string(w, "version", laya_version());
-    laya_json_end(w, '}');
-    laya_json_name(w, "source_files_sha256");
-    laya_json_begin(w, '{');
-    laya_json_member_string(w, "exporter", laya_exporter_fingerprint);
-    laya_json_member_string(w, "runtime", laya_runtime_fingerprint);
-    laya_json_end(w, '}');
+    laya_write_provenance(w);
     laya_json_name(w, "host");
     laya_json_begin(w, '{');
     laya_json_member_string(w, "system", host.system);
@@ -108,7 +88,7 @@ void laya_write_package(laya_json_writer *w, const laya_bucket_info *package)
 {
     laya_json_name(w, "package");
     laya_json_begin(w, '{');
-    laya_member_path(w, "directory", package->directory);
+    laya_json_member_path(w, "directory", package->directory);
     laya_json_member_string(w, "package_sha256", package->package_sha256);
     laya_json_member_string(w, "source_weights_sha256", package->weights_sha256);
     laya_json_member_string(w, "graph", package->graph);

@@ -25,8 +25,6 @@ laya_status laya_report_finish(laya_report *report, laya_error *error);
 void laya_put_double(laya_json_writer *w, double value);
 void laya_member_double(laya_json_writer *w, const char *name, double value);
 void laya_member_bool(laya_json_writer *w, const char *name, bool value);
-/* A path; null where it is not UTF-8: a path is bytes, JSON is text. */
-void laya_member_path(laya_json_writer *w, const char *name, const char *path);
 /* Members "tool", "source_files_sha256", "host" and "date". */
 void laya_write_origin(laya_json_writer *w);
 /* Member "package". */

@@ -87,7 +87,7 @@ static void write_reference(laya_json_writer *w, const laya_validation *v)
     laya_json_begin(w, '{');
     laya_json_member_string(w, "class", v->reference->class);
     laya_json_member_string(w, "recorded", v->reference_path ? "before" : "for this run");
-    laya_member_path(w, "file", v->reference_path);
+    laya_json_member_path(w, "file", v->reference_path);
     laya_json_member_string(w, "sha256", v->reference->sha256);
     laya_json_member_string(w, "fixture_sha256", v->reference->fixture_sha256);
     laya_json_member_string(w, "model", v->model->name);

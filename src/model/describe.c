@@ -2,7 +2,6 @@
 /* Facts of a checkpoint as JSON. */
 #include "base/error.h"
 #include "base/json.h"
-#include "base/utf8.h"
 #include "model/model.h"
 
 #include <string.h>
@@ -132,12 +131,7 @@ laya_status laya_model_describe(const laya_model *model, int hashes, char **json
     laya_buffer_init(&out, &model->allocator);
     laya_json_writer_init(&w, &out, true);
     laya_json_begin(&w, '{');
-    size_t size = strlen(model->directory);
-    laya_json_name(&w, "directory");
-    if (laya_utf8_valid(model->directory, size) == size)
-        laya_json_put_string(&w, model->directory, size);
-    else
-        laya_json_put_raw(&w, "null"); /* a path is bytes, JSON is text */
+    laya_json_member_path(&w, "directory", model->directory);
     laya_json_member_string(&w, "model_name", model->config.model_name);
     laya_json_member_string(&w, "encoder", model->config.encoder_name);
     write_shape(&w, model);

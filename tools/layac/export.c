@@ -5,7 +5,6 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/threads.h"
-#include "base/utf8.h"
 #include "export/bundle.h"
 #include "layac.h"
 
@@ -35,16 +34,6 @@ static const char usage[] =
 
 /* ------------------------------------------------------------------ the summary */
 
-static void put_path(laya_json_writer *w, const char *name, const char *path)
-{
-    size_t size = strlen(path);
-    laya_json_name(w, name);
-    if (laya_utf8_valid(path, size) == size)
-        laya_json_put_string(w, path, size);
-    else
-        laya_json_put_raw(w, "null"); /* a path is bytes, JSON is text */
-}
-
 static void put_copy(laya_json_writer *w, const char *name, laya_json_value value)
 {
     uint32_t number;
@@ -70,8 +59,8 @@ static void write_summary(laya_json_writer *w, const char *output, const char *p
     }
     laya_json_to_double(laya_json_get(manifest, "conversion_seconds"), &seconds);
     laya_json_begin(w, '{');
-    put_path(w, "output", output);
-    put_path(w, "package", package);
+    laya_json_member_path(w, "output", output);
+    laya_json_member_path(w, "package", package);
     put_copy(w, "package_sha256", laya_json_get(manifest, "package_sha256"));
     put_copy(w, "kind", laya_json_get(manifest, "kind"));
     put_copy(w, "graph", laya_json_get(manifest, "graph"));
