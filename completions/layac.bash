@@ -8,11 +8,11 @@ _layac()
 
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
-        words="predict info tokenize export probe inspect reference validate benchmark help --version --help"
+        words="predict info tokenize export probe inspect reference validate benchmark palettize help --version --help"
     else
         [[ $command$previous != benchmark--long ]] || previous="" # has no argument there
         case $previous in
-            --model | --source | --package | --cache | --compare) files=folders ;;
+            --model | --source | --package | --cache | --compare | --parent) files=folders ;;
             --output)
                 files=folders
                 case $command in reference | validate | benchmark) files=yes ;; esac
@@ -31,9 +31,12 @@ _layac()
             --long) words="native" ;;
             --kind) words="body layer mlp" ;;
             --graph) words="per-head lean" ;;
+            --bits) words="8 6 4 3 2 1" ;;
+            --mode) words="kmeans uniform unique weighted" ;;
+            --group-size) words="32 4 tensor" ;;
             --length | --markers | --layer | --weights-sha256) return ;;
             --repeats | --cycles | --warmups | --calls | --power | --power-interval | --block-seconds) return ;;
-            --idle-seconds) return ;;
+            --idle-seconds | --target-error | --workers) return ;;
             --state | --state-json | --text | --threads | --max-len | --head-max-len | --min-confidence | --lang) return ;;
             *)
                 case $command in
@@ -46,7 +49,8 @@ _layac()
                     export | probe) words="--model --source --output --kind --length --graph --precision --markers
                         --layer --standalone --weights-sha256 --threads --help" ;;
                     inspect)
-                        words="--ops --tree --json --verify --diff --plan --compute-units --model --help"
+                        words="--ops --tree --json --palettes --parent --verify --diff --plan --compute-units --model
+                            --help"
                         [[ $word == -* ]] || files=folders
                         ;;
                     reference) words="--model --output --fixture --threads --help" ;;
@@ -55,7 +59,10 @@ _layac()
                     benchmark) words="--package --output --long --compare --cycles --warmups --calls --power
                         --power-interval --block-seconds --idle-seconds --length --model --backend --compute-units
                         --numerics --cache --threads --help" ;;
-                    help) words="predict info tokenize export probe inspect reference validate benchmark" ;;
+                    palettize) words="--package --output --bits --mode --group-size --target-error --workers --model
+                        --fixture --reference --screen --table --repeats --backend --compute-units --numerics --cache
+                        --help" ;;
+                    help) words="predict info tokenize export probe inspect reference validate benchmark palettize" ;;
                 esac
                 ;;
         esac

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # fish completion for layac
 
-set -l commands predict info tokenize export probe inspect reference validate benchmark help
+set -l commands predict info tokenize export probe inspect reference validate benchmark palettize help
 
 complete -c layac -f
 complete -c layac -n "not __fish_seen_subcommand_from $commands" -a predict -d 'Answer questions about a state'
@@ -13,12 +13,13 @@ complete -c layac -n "not __fish_seen_subcommand_from $commands" -a inspect -d '
 complete -c layac -n "not __fish_seen_subcommand_from $commands" -a reference -d 'Record the answers of the float32 engine'
 complete -c layac -n "not __fish_seen_subcommand_from $commands" -a validate -d 'Gate a package against a reference'
 complete -c layac -n "not __fish_seen_subcommand_from $commands" -a benchmark -d 'Time a package'
+complete -c layac -n "not __fish_seen_subcommand_from $commands" -a palettize -d 'Compress the weights of a package into tables'
 complete -c layac -n "not __fish_seen_subcommand_from $commands" -a help -d 'Explain a command'
 complete -c layac -n "not __fish_seen_subcommand_from $commands" -l version -d 'Print the version'
-complete -c layac -n '__fish_seen_subcommand_from help' -a 'predict info tokenize export probe inspect reference validate benchmark'
+complete -c layac -n '__fish_seen_subcommand_from help' -a 'predict info tokenize export probe inspect reference validate benchmark palettize'
 complete -c layac -l help -d 'Print help'
 
-complete -c layac -n '__fish_seen_subcommand_from predict info tokenize export probe inspect reference validate benchmark' -l model -x -a '(__fish_complete_directories)' -d 'Checkpoint directory'
+complete -c layac -n '__fish_seen_subcommand_from predict info tokenize export probe inspect reference validate benchmark palettize' -l model -x -a '(__fish_complete_directories)' -d 'Checkpoint directory'
 complete -c layac -n '__fish_seen_subcommand_from predict' -l pretty -d 'Indent the JSON'
 
 complete -c layac -n '__fish_seen_subcommand_from predict' -l state -x -d 'State as plain text'
@@ -67,6 +68,8 @@ complete -c layac -n '__fish_seen_subcommand_from inspect' -a '(__fish_complete_
 complete -c layac -n '__fish_seen_subcommand_from inspect' -l ops -d 'List every operation'
 complete -c layac -n '__fish_seen_subcommand_from inspect' -l tree -d 'Print a tree'
 complete -c layac -n '__fish_seen_subcommand_from inspect' -l json -d 'Print JSON'
+complete -c layac -n '__fish_seen_subcommand_from inspect' -l palettes -d 'List palettes with their tables'
+complete -c layac -n '__fish_seen_subcommand_from inspect' -l parent -x -a '(__fish_complete_directories)' -d 'Compute the errors of palettes'
 complete -c layac -n '__fish_seen_subcommand_from inspect' -l verify -d 'Check the package'
 complete -c layac -n '__fish_seen_subcommand_from inspect' -l diff -d 'Compare two packages'
 complete -c layac -n '__fish_seen_subcommand_from inspect' -l plan -d 'Print the compute plan of Core ML'
@@ -97,3 +100,20 @@ complete -c layac -n '__fish_seen_subcommand_from benchmark' -l power -x -d 'Com
 complete -c layac -n '__fish_seen_subcommand_from benchmark' -l power-interval -x -d 'Seconds between samples'
 complete -c layac -n '__fish_seen_subcommand_from benchmark' -l block-seconds -x -d 'Length of a block with power'
 complete -c layac -n '__fish_seen_subcommand_from benchmark' -l idle-seconds -x -d 'Rest before a block with power'
+
+complete -c layac -n '__fish_seen_subcommand_from palettize' -l package -x -a '(__fish_complete_directories)' -d 'Exported package'
+complete -c layac -n '__fish_seen_subcommand_from palettize' -l output -x -a '(__fish_complete_directories)' -d 'Directory to make'
+complete -c layac -n '__fish_seen_subcommand_from palettize' -l bits -x -a '8 6 4 3 2 1' -d 'Bits of an index'
+complete -c layac -n '__fish_seen_subcommand_from palettize' -l mode -x -a 'kmeans uniform unique weighted' -d 'How tables are chosen'
+complete -c layac -n '__fish_seen_subcommand_from palettize' -l group-size -x -a '32 4 tensor' -d 'Output channels that share a table'
+complete -c layac -n '__fish_seen_subcommand_from palettize' -l target-error -x -d 'Choose the bits for this largest error'
+complete -c layac -n '__fish_seen_subcommand_from palettize' -l workers -x -d 'Number of threads'
+complete -c layac -n '__fish_seen_subcommand_from palettize' -l fixture -r -F -d 'Questions for activations and reference'
+complete -c layac -n '__fish_seen_subcommand_from palettize' -l reference -r -F -d 'Answers of layac reference'
+complete -c layac -n '__fish_seen_subcommand_from palettize' -l screen -d 'Make and validate all variants'
+complete -c layac -n '__fish_seen_subcommand_from palettize' -l table -d 'Print the screen as a table'
+complete -c layac -n '__fish_seen_subcommand_from palettize' -l repeats -x -d 'Calls per case of the screen'
+complete -c layac -n '__fish_seen_subcommand_from palettize' -l backend -x -a 'interpreter coreml' -d 'What runs the packages of the screen'
+complete -c layac -n '__fish_seen_subcommand_from palettize' -l compute-units -x -a 'cpu cpu_gpu cpu_ne all' -d 'Of Core ML'
+complete -c layac -n '__fish_seen_subcommand_from palettize' -l numerics -x -a 'fp16 fp16-strict fp32' -d 'Of the interpreter'
+complete -c layac -n '__fish_seen_subcommand_from palettize' -l cache -x -a '(__fish_complete_directories)' -d 'Folder of compiled packages'

@@ -15,8 +15,9 @@ import sys
 
 FP16, FP32, INT32, BOOL, STRING = 10, 11, 23, 1, 2
 UINT8, UINT32, INT4, UINT4, UINT3, INT8 = 31, 33, 25, 35, 39, 21
-BLOB_CODES = {FP16: 1, FP32: 2, UINT8: 3, INT8: 4, INT4: 8, UINT4: 11, UINT3: 12}
-BITS = {FP16: 16, FP32: 32, UINT8: 8, INT8: 8, INT4: 4, UINT4: 4, UINT3: 3}
+UINT2, UINT1, UINT6 = 36, 37, 38
+BLOB_CODES = {FP16: 1, FP32: 2, UINT8: 3, INT8: 4, INT4: 8, UINT1: 9, UINT2: 10, UINT4: 11, UINT3: 12, UINT6: 13}
+BITS = {FP16: 16, FP32: 32, UINT8: 8, INT8: 8, INT4: 4, UINT1: 1, UINT2: 2, UINT4: 4, UINT3: 3, UINT6: 6}
 WEIGHT_FILE = "@model_path/weights/weight.bin"
 
 # ---------------------------------------------------------------- protobuf
@@ -200,13 +201,13 @@ GOLDEN = bytes.fromhex(
     "616d65120f12040a0208021a070a0522030a0179")
 
 
-def conv_operations(weight):
+def conv_operations(weight, out=(1, 4, 1, 8)):
     """y = conv(x, weight): parameters partly const operations, partly in place."""
     return [
         weight,
         const("pad_type", STRING, (), text_value("valid")),
         const("pad", INT32, (4,), ints_value([0, 0, 0, 0])),
-        operation("conv", [("y", tensor_type(FP16, (1, 4, 1, 8)))],
+        operation("conv", [("y", tensor_type(FP16, out))],
                   [("x", by_name("x")), ("weight", by_name("weight")), ("pad_type", by_name("pad_type")),
                    ("pad", by_name("pad")), ("strides", in_place(ints_value([1, 1]))),
                    ("dilations", in_place(ints_value([1, 1]))), ("groups", in_place(ints_value(1, ())))]),
@@ -251,6 +252,127 @@ def lut_inputs():
     conv_op = operation("conv", [("y", tensor_type(FP16, (1, 4, 1, 8)))], [("x", by_name("x")),
                                                                          ("weight", by_name("sum"))])
     return simple(9, "CoreML8", [four, three, add, conv_op]), weights
+
+
+INDICES = {1: UINT1, 2: UINT2, 3: UINT3, 4: UINT4, 6: UINT6, 8: UINT8}
+
+
+def indices(bits, count):
+    """Some indices, packed with the first in the lowest bits."""
+    packed = sum((at * 37 % (1 << bits)) << at * bits for at in range(count))
+    return packed.to_bytes((count * bits + 7) // 8, "little")
+
+
+def table(dtype, dims, entries):
+    form = {FP16: "e", FP32: "f", INT8: "b", UINT8: "B"}[dtype]
+    data = struct.pack("<%d%s" % (entries, form), *(at * 11 % 101 for at in range(entries)))
+    return immediate(FP32, dims, message(1, message(1, data))) if dtype == FP32 else bytes_value(dtype, dims, data)
+
+
+def palette_model(version, opset, lut, dtype, out):
+    """The palette is the weight of a conv, where it is of its type."""
+    if dtype == FP16:
+        return simple(version, opset, conv_operations(lut, out), out=out)
+    return simple(version, opset, [lut, relu()])
+
+
+def packed_palette(bits, dtype=FP16, shape=(6, 4, 1, 1), changes=()):
+    """The form of iOS16; `changes` replaces attributes."""
+    count = shape[0] * shape[1]
+    data = indices(bits, count)
+    weights, offsets = weight_file((UINT8, len(data), data))
+    attributes = {"indices": blob_value(UINT8, (len(data),), offsets[0]),
+                  "lut": table(dtype, (1 << bits,), 1 << bits),
+                  "shape": bytes_value(UINT32, (4,), struct.pack("<4I", *shape))}
+    attributes.update(changes)
+    lut = operation("constexpr_lut_to_dense", [("weight", tensor_type(dtype, shape))],
+                    attributes=[item for item in attributes.items() if item[1] is not None])
+    return palette_model(7, "CoreML6", lut, dtype, (1, shape[0], 1, 8)), weights
+
+
+def grouped_palette(bits, groups=(3, 1), dtype=FP16, vector=1, shape=(6, 4, 1, 1), changes=()):
+    """The form of iOS18, tables on the first two axes, vectors along the first; `changes` replaces inputs."""
+    count, kind = shape[0] * shape[1], INDICES[bits]
+    weights, offsets = weight_file((kind, count, indices(bits, count)))
+    dims = groups + (1, 1, 1 << bits, vector)
+    entries = groups[0] * groups[1] * vector << bits
+    inputs = {"indices": in_place(blob_value(kind, shape, offsets[0])),
+              "lut": in_place(table(dtype, dims, entries))}
+    if vector > 1:
+        inputs["vector_axis"] = in_place(ints_value(0, ()))
+    inputs.update(changes)
+    out = (shape[0] * vector,) + shape[1:]
+    lut = operation("constexpr_lut_to_dense", [("weight", tensor_type(dtype, out))],
+                    [item for item in inputs.items() if item[1] is not None])
+    return palette_model(9, "CoreML8", lut, dtype, (1, out[0], 1, 8)), weights
+
+
+def chained_palette():
+    """A table that another palette makes."""
+    first = operation("constexpr_lut_to_dense", [("table", tensor_type(FP16, (1, 1, 1, 1, 4, 1)))], [
+        ("indices", in_place(bytes_value(UINT1, (1, 1, 1, 1, 4, 1), b"\x05"))),
+        ("lut", in_place(bytes_value(FP16, (1, 1, 1, 1, 1, 1, 2, 1), HALVES[:4])))])
+    second = operation("constexpr_lut_to_dense", [("weight", tensor_type(FP16, WEIGHT_SHAPE))], [
+        ("indices", in_place(bytes_value(UINT2, WEIGHT_SHAPE, indices(2, 16)))), ("lut", by_name("table"))])
+    return simple(9, "CoreML8", [first] + conv_operations(second))
+
+
+def palettes():
+    """Both forms in every width, all types of entries, groups and vectors."""
+    for bits in (1, 2, 4, 6, 8):
+        yield "packed_%d" % bits, *packed_palette(bits)
+    for bits in (1, 2, 3, 4, 6, 8):
+        yield "grouped_%d" % bits, *grouped_palette(bits)
+        yield "tensor_%d" % bits, *grouped_palette(bits, (1, 1))
+    for name, dtype in (("fp32", FP32), ("int8", INT8), ("uint8", UINT8)):
+        yield "packed_" + name, *packed_palette(2, dtype)
+        yield "grouped_" + name, *grouped_palette(3, (1, 2), dtype)
+    yield "channel", *grouped_palette(2, (6, 1))
+    yield "both_axes", *grouped_palette(2, (2, 4))
+    yield "vectors", *grouped_palette(2, (3, 2), vector=3)
+    yield "chained", chained_palette(), b""
+
+
+def broken_palettes():
+    shape, lut_shape = (6, 4, 1, 1), (3, 1, 1, 1, 4, 1)
+    yield "packed_short", *packed_palette(4, changes={"indices": bytes_value(UINT8, (11,), bytes(11))})
+    yield "packed_three_bits", *packed_palette(3)
+    yield "packed_no_shape", *packed_palette(4, changes={"shape": None})
+    yield "packed_huge_shape", *packed_palette(4, changes={
+        "shape": bytes_value(UINT32, (4,), struct.pack("<4I", *[0xffffffff] * 4))})
+    yield "packed_no_elements", *packed_palette(4, changes={
+        "shape": bytes_value(UINT32, (4,), bytes(16)), "indices": bytes_value(UINT8, (0,), b"")})
+    yield "packed_text", *packed_palette(4, changes={"lut": text_value("0 1 2")})
+    yield "packed_no_file", packed_palette(4)[0], b""
+    yield "grouped_odd", *grouped_palette(2, (4, 1))
+    yield "grouped_no_groups", *grouped_palette(2, (0, 1))
+    yield "grouped_entries", *grouped_palette(2, changes={
+        "lut": in_place(table(FP16, (3, 1, 1, 1, 8, 1), 24))})
+    yield "grouped_short", *grouped_palette(2, changes={"lut": in_place(bytes_value(FP16, lut_shape, b"\0\0"))})
+    yield "grouped_rank", *grouped_palette(2, changes={"lut": in_place(table(FP16, (4, 1), 4))})
+    yield "grouped_no_indices", *grouped_palette(2, changes={"indices": None})
+    yield "grouped_other_indices", *grouped_palette(2, changes={"indices": by_name("x")})
+    yield "grouped_wide_indices", *grouped_palette(2, changes={
+        "indices": in_place(bytes_value(INT32, shape, bytes(96)))})
+    yield "vectors_no_axis", *grouped_palette(2, vector=2, changes={"vector_axis": None})
+    yield "vectors_axis", *grouped_palette(2, vector=2, changes={"vector_axis": in_place(ints_value(4, ()))})
+    yield "vectors_huge", *grouped_palette(2, changes={
+        "lut": in_place(bytes_value(FP16, (3, 1, 1, 1, 4, (1 << 31) - 1), b"\0\0")),
+        "vector_axis": in_place(ints_value(0, ()))})
+
+
+def palette_records():
+    """Manifests of the bundle that the package lies in, which record its palettes."""
+    record = {"name": "weight", "bits": 4, "groups": 1, "sse": 0.25, "relative_error": 1e-3, "largest_error": 0.5}
+    document = {"format": "laya-ane-research", "version": 1, "package": "fuzz.mlpackage", "palette": {
+        "parent_package_sha256": "ab" * 32, "mode": "kmeans", "weights": [{"name": "other", "bits": 4}, record]}}
+    yield "whole", document
+    yield "other_bits", {**document, "palette": {"weights": [{**record, "bits": 6}]}}
+    yield "other_types", {**document, "palette": {"mode": 4, "weights": [4, {}, {"name": 4}, {
+        "name": "weight", "bits": "4", "sse": "1", "relative_error": [], "largest_error": float("inf")}]}}
+    yield "no_weights", {**document, "palette": {"weights": {"name": "weight"}}}
+    yield "no_object", {**document, "palette": [document]}
+    yield "other_package", {**document, "package": "other.mlpackage"}
 
 
 def quantized():
@@ -555,6 +677,10 @@ def interpreter_seeds():
     for name, bytes_of_model, weights in good_packages():
         yield name, 0, b"", bytes_of_model, weights
         yield name + "_memory", 60, b"", bytes_of_model, weights
+    for name, bytes_of_model, weights in palettes():
+        yield "palette_" + name, 0, b"", bytes_of_model, weights
+    for name, bytes_of_model, weights in broken_palettes():
+        yield "palette_bad_" + name, 0, b"", bytes_of_model, weights
     for group in (moves, arithmetic, products, chains, huge):
         for name, bytes_of_model in group():
             yield "op_" + name, 0, b"", bytes_of_model, b""
@@ -574,6 +700,14 @@ def package_seeds():
         yield name, 0, FULL if weights else PLAIN, bytes_of_model, weights
         for fail_at in (2, 9, 30):
             yield "%s_memory_%d" % (name, fail_at), fail_at, b"", bytes_of_model, weights
+    for name, bytes_of_model, weights in palettes():
+        yield "palette_" + name, 0, FULL if weights else PLAIN, bytes_of_model, weights
+    for fail_at in range(40, 56, 3):
+        yield "palette_memory_%d" % fail_at, fail_at, b"", *grouped_palette(3)
+    for name, bytes_of_model, weights in broken_palettes():
+        yield "palette_bad_" + name, 0, b"", bytes_of_model, weights
+    for name, document in palette_records():
+        yield "palette_record_" + name, 0, json.dumps(document).encode(), *packed_palette(4)
     for name, bytes_of_model in broken_models():
         yield "model_" + name, 0, b"", bytes_of_model, b""
     for name, bytes_of_model, weights in broken_weights():

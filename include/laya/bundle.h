@@ -81,6 +81,7 @@ typedef struct laya_bucket_info {
     const char *weights_sha256; /* of the checkpoint that it was made from */
     const char *graph;          /* "per-head", "lean" */
     const char *precision;      /* "fp16", "fp32" */
+    const char *palette;        /* "kmeans, 8 bits, groups of 32"; NULL: the weights as they were exported */
     uint32_t length;            /* tokens of a row, at most */
     uint32_t markers;           /* options of a question, at most */
     uint32_t operations;        /* non-constant ones */

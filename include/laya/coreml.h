@@ -86,7 +86,7 @@ LAYA_API void laya_package_close(laya_package *package);
 
 /*
  * Facts as a JSON object: inputs, outputs and states with types, opset, specification version, metadata, operations by
- * kind, constants and their bytes, bytes of the files.
+ * kind, constants and their bytes, palettes (weights that are tables and indices) and their bytes, bytes of the files.
  *
  * operations  non-zero: also every operation in order, with types
  * json        receives a NUL-terminated text; release it with laya_package_release
@@ -94,6 +94,21 @@ LAYA_API void laya_package_close(laya_package *package);
  * Errors: MEMORY.
  */
 LAYA_API laya_status laya_package_describe(const laya_package *package, int operations, char **json,
+                                           laya_error *error);
+
+/*
+ * The palettes of a package as a JSON object: every constexpr_lut_to_dense operation with the values of its tables and
+ * the number of entries that are used, and what the tables change (docs/GRAPHS.md).
+ *
+ * parent  the package that the palettes were made from, whose constants have the same names: squared, relative and
+ *         largest error are computed; NULL: they are those that the bundle's manifest.json records, where the package
+ *         lies in a bundle that laya_palettize wrote
+ * json    receives a NUL-terminated text; release it with laya_package_release of `package`
+ *
+ * Errors: FORMAT (a palette that cannot be read, or whose dense constant the parent lacks or has with another type; a
+ * manifest that does not fit), IO, MEMORY. Without a parent, a palette that cannot be read is listed as such.
+ */
+LAYA_API laya_status laya_package_palettes(const laya_package *package, const laya_package *parent, char **json,
                                            laya_error *error);
 
 /*

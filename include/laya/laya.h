@@ -33,6 +33,7 @@
 #include "laya/coreml.h"
 #include "laya/gate.h"
 #include "laya/model.h"
+#include "laya/palette.h"
 #include "laya/predict.h"
 #include "laya/tokenizer.h"
 

@@ -6,6 +6,7 @@
 #ifndef LAYA_BASE_HALF_H
 #define LAYA_BASE_HALF_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -51,6 +52,18 @@ static inline uint16_t laya_float_to_half(float value)
     else
         half = (magnitude - 0x38000000u + 0xfffu + (magnitude >> 13 & 1u)) >> 13;
     return (uint16_t)(sign | half);
+}
+
+/* The nearest binary16 of a float64, ties to even, rounded once: what float32 cannot hold leaves a trace in its last bit,
+   which keeps the second step from seeing a tie that is none. */
+static inline uint16_t laya_double_to_half(double value)
+{
+    float near = (float)value;
+    uint32_t bits = laya_bits_of_float(near);
+    double back = (double)near;
+    bool away = value < 0 ? back < value : back > value;
+    if (back == value || value != value || (bits & 0x7fffffffu) == 0x7f800000u) return laya_float_to_half(near);
+    return laya_float_to_half(laya_float_of_bits((away ? bits - 1 : bits) | 1u));
 }
 
 /* The float32 value of the nearest binary16, without branches, so that loops over it become vector code. */

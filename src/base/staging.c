@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <ftw.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -25,6 +26,14 @@ laya_status laya_make_directory(const char *path, laya_error *error)
     return mkdir(path, 0755) == 0 ? LAYA_OK : laya_fail_file(error, path, "cannot be created", errno);
 }
 
+laya_status laya_make_temporary(const char *name, char *path, size_t size, laya_error *error)
+{
+    const char *folder = getenv("TMPDIR");
+    int length = snprintf(path, size, "%s/%s-XXXXXX", folder && *folder ? folder : "/tmp", name);
+    if (length >= 0 && (size_t)length < size && mkdtemp(path)) return LAYA_OK;
+    return laya_fail(error, LAYA_ERROR_IO, "%s: a temporary folder cannot be made", path);
+}
+
 /* ------------------------------------------------------------------ whole trees
  * Symbolic links are not followed (FTW_PHYS).
  */
@@ -36,7 +45,7 @@ static int remove_entry(const char *path, const struct stat *facts, int kind, st
     return 0;
 }
 
-static void remove_tree(const char *path)
+void laya_remove_tree(const char *path)
 {
     (void)nftw(path, remove_entry, TREE_DESCRIPTORS, FTW_DEPTH | FTW_PHYS);
 }
@@ -89,7 +98,7 @@ static void remove_stale(const char *path)
     if (descriptor < 0) return;
     bool stale = fstat(descriptor, &facts) == 0 && facts.st_uid == geteuid() &&
                  flock(descriptor, LOCK_EX | LOCK_NB) == 0 && names_descriptor(path, descriptor);
-    if (stale) remove_tree(path);
+    if (stale) laya_remove_tree(path);
     close(descriptor);
 }
 
@@ -302,7 +311,7 @@ laya_status laya_staging_commit_file(laya_staging *staging, const void *data, si
 
 void laya_staging_discard(laya_staging *staging)
 {
-    if (staging->directory) remove_tree(staging->directory);
+    if (staging->directory) laya_remove_tree(staging->directory);
     if (staging->made) {
         /* From the deepest parent to the first one made here; one that is not empty stays, and those around it. */
         char *path = staging->target, *slash;

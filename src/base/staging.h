@@ -42,4 +42,12 @@ laya_status laya_staging_commit_file(laya_staging *staging, const void *data, si
 /* Make one directory inside, mode 0755 less the umask. Errors: IO. */
 laya_status laya_make_directory(const char *path, laya_error *error);
 
+/*
+ * Make a folder for temporary files, "$TMPDIR/NAME-XXXXXX" (/tmp where TMPDIR is not set), for this user alone. `path`
+ * has room for `size` bytes. Errors: IO.
+ */
+laya_status laya_make_temporary(const char *name, char *path, size_t size, laya_error *error);
+/* Remove a directory with all that is in it, or a file. What cannot be removed stays; links are not followed. */
+void laya_remove_tree(const char *path);
+
 #endif

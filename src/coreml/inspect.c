@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Facts of a package as JSON. */
-#include "base/error.h"
-#include "base/json.h"
-#include "coreml/listing.h"
-#include "coreml/package.h"
-#include "mil/operations.h"
+#include "coreml/inspect.h"
 
+#include "base/error.h"
+#include "base/number.h"
+
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,6 +43,30 @@ static void put_text(laya_json_writer *w, const char *text)
     laya_json_put_string(w, text, strlen(text));
 }
 
+void laya_inspect_begin_line(laya_json_writer *w)
+{
+    laya_json_begin(w, '{');
+    w->pretty = false;
+}
+
+void laya_inspect_end_line(laya_json_writer *w)
+{
+    laya_json_end(w, '}');
+    w->pretty = true;
+}
+
+void laya_inspect_member_number(laya_json_writer *w, const char *name, double value)
+{
+    char text[LAYA_NUMBER_SIZE];
+    laya_json_name(w, name);
+    if (isfinite(value)) {
+        laya_json_put_repr(w, value);
+        return;
+    }
+    laya_format_repr(text, value);
+    put_text(w, text);
+}
+
 /* "dtype" and "shape" where they are known. */
 static void member_type(laya_json_writer *w, const laya_mil_type *type)
 {
@@ -59,7 +83,7 @@ static void member_type(laya_json_writer *w, const laya_mil_type *type)
     laya_json_end(w, ']');
 }
 
-static void member_type_text(laya_json_writer *w, const laya_mil_type *type)
+void laya_inspect_member_type(laya_json_writer *w, const laya_mil_type *type)
 {
     char text[LAYA_MIL_TYPE_TEXT];
     laya_json_member_string(w, "type", laya_mil_type_text(type, text));
@@ -71,13 +95,13 @@ static void put_values(laya_json_writer *w, laya_mil_value *const *values, uint3
     for (uint32_t at = 0; at < count; at++) {
         laya_json_begin(w, '{');
         laya_json_member_string(w, "name", values[at]->name);
-        member_type_text(w, &values[at]->type);
+        laya_inspect_member_type(w, &values[at]->type);
         laya_json_end(w, '}');
     }
     laya_json_end(w, ']');
 }
 
-static void put_element(laya_json_writer *w, const laya_mil_constant *constant, uint32_t at)
+void laya_inspect_put_element(laya_json_writer *w, const laya_mil_constant *constant, uint64_t at)
 {
     char text[LAYA_ELEMENT_TEXT];
     if (constant->strings)
@@ -102,7 +126,7 @@ static uint64_t constant_bytes(const laya_mil_constant *constant)
 static void member_constant(laya_json_writer *w, const laya_mil_constant *constant)
 {
     uint32_t few = laya_few_elements(constant);
-    member_type_text(w, &constant->type);
+    laya_inspect_member_type(w, &constant->type);
     if (constant->in_file) laya_json_member_uint(w, "offset", constant->offset);
     if (!few) {
         laya_json_member_uint(w, "bytes", constant_bytes(constant));
@@ -110,24 +134,11 @@ static void member_constant(laya_json_writer *w, const laya_mil_constant *consta
     }
     laya_json_name(w, "value");
     if (constant->type.rank > 0) laya_json_begin(w, '[');
-    for (uint32_t at = 0; at < (constant->type.rank > 0 ? few : 1); at++) put_element(w, constant, at);
+    for (uint32_t at = 0; at < (constant->type.rank > 0 ? few : 1); at++) laya_inspect_put_element(w, constant, at);
     if (constant->type.rank > 0) laya_json_end(w, ']');
 }
 
 /* ------------------------------------------------------------------ interface */
-
-/* An element of a list that stands on one line. */
-static void begin_line(laya_json_writer *w)
-{
-    laya_json_begin(w, '{');
-    w->pretty = false;
-}
-
-static void end_line(laya_json_writer *w)
-{
-    laya_json_end(w, '}');
-    w->pretty = true;
-}
 
 static void member_true(laya_json_writer *w, const char *name, bool value)
 {
@@ -142,13 +153,13 @@ static void member_features(laya_json_writer *w, const char *name, const laya_mi
     laya_json_begin(w, '[');
     for (uint32_t at = 0; at < count; at++) {
         const laya_mil_feature *feature = &features[at];
-        begin_line(w);
+        laya_inspect_begin_line(w);
         laya_json_member_string(w, "name", feature->name);
         laya_json_member_string(w, "kind", feature->kind);
         member_type(w, &feature->type);
         member_true(w, "flexible", feature->flexible);
         member_true(w, "optional", feature->optional);
-        end_line(w);
+        laya_inspect_end_line(w);
     }
     laya_json_end(w, ']');
 }
@@ -265,7 +276,7 @@ static void member_listing(laya_json_writer *w, const laya_listing *listing)
     for (uint32_t at = 0; at < listing->count; at++) {
         const laya_listed *listed = &listing->ops[at];
         const laya_mil_op *op = listed->op;
-        begin_line(w);
+        laya_inspect_begin_line(w);
         laya_json_member_string(w, "type", op->type);
         if (op->name) laya_json_member_string(w, "name", op->name);
         if (listed->depth) {
@@ -277,7 +288,7 @@ static void member_listing(laya_json_writer *w, const laya_listing *listing)
         laya_json_name(w, "outputs");
         put_values(w, op->outputs, op->output_count);
         if (op->block_count) member_blocks(w, op);
-        end_line(w);
+        laya_inspect_end_line(w);
     }
     laya_json_end(w, ']');
 }
@@ -373,12 +384,12 @@ static void member_largest(facts *f)
     laya_json_begin(w, '[');
     for (uint32_t at = 0; at < f->largest_count; at++) {
         const holding *held = &f->largest[at];
-        begin_line(w);
+        laya_inspect_begin_line(w);
         laya_json_member_string(w, "name", laya_mil_op_label(held->op));
         if (!laya_mil_is_const(held->op)) laya_json_member_string(w, "parameter", held->parameter);
-        member_type_text(w, &held->constant->type);
+        laya_inspect_member_type(w, &held->constant->type);
         laya_json_member_uint(w, "bytes", held->bytes);
-        end_line(w);
+        laya_inspect_end_line(w);
     }
     laya_json_end(w, ']');
 }
@@ -386,10 +397,10 @@ static void member_largest(facts *f)
 static void member_counted(laya_json_writer *w, const char *name, uint64_t count, uint64_t bytes)
 {
     laya_json_name(w, name);
-    begin_line(w);
+    laya_inspect_begin_line(w);
     laya_json_member_uint(w, "count", count);
     laya_json_member_uint(w, "bytes", bytes);
-    end_line(w);
+    laya_inspect_end_line(w);
 }
 
 static laya_status put_constants(facts *f, laya_error *error)
@@ -418,10 +429,10 @@ static void put_file(laya_json_writer *w, const laya_package *package, const cha
 {
     size_t prefix = strlen(package->path);
     if (strncmp(path, package->path, prefix) == 0) path += prefix;
-    begin_line(w);
+    laya_inspect_begin_line(w);
     laya_json_member_path(w, "path", path + strspn(path, "/"));
     laya_json_member_uint(w, "bytes", size);
-    end_line(w);
+    laya_inspect_end_line(w);
 }
 
 static laya_status put_files(facts *f, laya_error *error)
@@ -455,6 +466,14 @@ static void put_metadata(laya_json_writer *w, const laya_mil_program *program)
 
 /* ------------------------------------------------------------------ the whole */
 
+static laya_status put_palettes(facts *f, laya_error *error)
+{
+    laya_inspected_palettes palettes;
+    LAYA_TRY(laya_inspect_palettes(f->package, f->listings, &f->arena, &palettes, error));
+    laya_inspect_member_palettes(&f->w, &palettes, false);
+    return LAYA_OK;
+}
+
 static laya_status put_package(facts *f, bool operations, laya_error *error)
 {
     const laya_mil_program *program = &f->package->program;
@@ -469,6 +488,7 @@ static laya_status put_package(facts *f, bool operations, laya_error *error)
     if (program->default_function) laya_json_member_string(w, "default_function", program->default_function);
     LAYA_TRY(put_functions(f, operations, error));
     LAYA_TRY(put_constants(f, error));
+    LAYA_TRY(put_palettes(f, error));
     LAYA_TRY(put_files(f, error));
     put_metadata(w, program);
     laya_json_end(w, '}');

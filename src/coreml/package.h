@@ -73,4 +73,11 @@ void laya_verdict_close(laya_verdict *verdict);
 laya_status laya_package_match(const laya_mil_program *written, const laya_mil_program *read, const laya_meter *meter,
                                laya_error *error);
 
+/*
+ * Read a package back that was just written: open it, check it, match it with its program. `name` is what messages call
+ * it. Errors: FORMAT (the first finding), and as laya_package_open and laya_package_match.
+ */
+laya_status laya_package_read_back(const laya_mil_program *written, const char *path, const char *name,
+                                   const laya_meter *meter, laya_error *error);
+
 #endif

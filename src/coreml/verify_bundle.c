@@ -2,13 +2,12 @@
 /* The files of the bundle that a package lies in, against the hashes of the bundle's manifest.json. */
 #include "coreml/verify.h"
 
-#include "base/json.h"
+#include "coreml/beside.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-#define BUNDLE_MANIFEST "manifest.json"
-#define BUNDLE_FORMAT "laya-ane-research"
+#define BUNDLE_MANIFEST LAYA_BESIDE_MANIFEST
 
 typedef struct bundle_check {
     laya_checker *checker;
@@ -19,29 +18,6 @@ typedef struct bundle_check {
 } bundle_check;
 
 /* ------------------------------------------------------------------ places */
-
-/* The directory that holds the one at `path`; `name` receives the last component, or NULL where the path has none. */
-static laya_status find_parent(laya_checker *checker, const char *path, const char **directory, const char **name,
-                               laya_error *error)
-{
-    laya_arena *scratch = &checker->scratch;
-    size_t size = strlen(path);
-    while (size > 1 && path[size - 1] == '/') size--;
-    size_t start = size;
-    while (start > 0 && path[start - 1] != '/') start--;
-    char *last = laya_arena_copy(scratch, path + start, size - start);
-    size_t parent = start;
-    while (parent > 1 && path[parent - 1] == '/') parent--;
-    char *before = laya_arena_copy(scratch, parent ? path : ".", parent ? parent : 1);
-    char *above = laya_arena_alloc(scratch, size + sizeof "/..", 1);
-    if (!last || !before || !above) return laya_fail_memory(error, size);
-    memcpy(above, path, size);
-    memcpy(above + size, "/..", sizeof "/..");
-    bool named = *last && strcmp(last, ".") != 0 && strcmp(last, "..") != 0;
-    *directory = named ? before : above;
-    *name = named ? last : NULL;
-    return LAYA_OK;
-}
 
 /* A relative path that stays below its directory. */
 static bool is_inside(const char *path, size_t size)
@@ -152,16 +128,6 @@ static laya_status check_files(bundle_check *b, laya_error *error)
 
 /* ------------------------------------------------------------------ manifest.json */
 
-/* A manifest of ours that speaks of the package of this name (NULL: the name is not known). */
-static bool is_ours(laya_json_value root, const char *name)
-{
-    if (laya_json_typeof(root) != LAYA_JSON_OBJECT) return false;
-    laya_json_value format = laya_json_get(root, "format"), package = laya_json_get(root, "package");
-    if (!laya_json_present(format) || !laya_json_equals(format, BUNDLE_FORMAT)) return false;
-    if (!laya_json_present(package) || laya_json_typeof(package) != LAYA_JSON_STRING) return false;
-    return !name || laya_json_equals(package, name);
-}
-
 static laya_status check_manifest(bundle_check *b, const laya_file *file, const char *name, bool *bundle,
                                   laya_error *error)
 {
@@ -177,7 +143,7 @@ static laya_status check_manifest(bundle_check *b, const laya_file *file, const 
         return LAYA_OK;
     }
     b->root = laya_json_root(&doc);
-    *bundle = is_ours(b->root, name);
+    *bundle = laya_beside_is_bundle(b->root, name);
     if (*bundle) status = check_files(b, error);
     laya_json_close(&doc);
     return status;
@@ -189,7 +155,7 @@ laya_status laya_check_bundle(laya_checker *checker, bool *bundle, uint32_t *has
     const char *name;
     *bundle = false;
     *hashed = 0;
-    LAYA_TRY(find_parent(checker, checker->package->path, &b.directory, &name, error));
+    LAYA_TRY(laya_beside_directory(checker->package->path, &checker->scratch, &b.directory, &name, error));
     char *path = laya_path_join(&checker->package->allocator, b.directory, BUNDLE_MANIFEST);
     if (!path) return laya_fail_memory(error, 0);
     laya_file file = {NULL, 0};

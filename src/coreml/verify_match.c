@@ -210,3 +210,31 @@ laya_status laya_package_match(const laya_mil_program *written, const laya_mil_p
     laya_release(&m.allocator, m.block);
     return status;
 }
+
+/* ------------------------------------------------------------------ reading back */
+
+/* The verifier's checks; the first error is the message. */
+static laya_status require_good(const laya_package *package, const char *name, laya_error *error)
+{
+    laya_verdict verdict;
+    LAYA_TRY(laya_package_check(package, &verdict, error));
+    laya_status status = LAYA_OK;
+    for (uint32_t at = 0; at < verdict.finding_count && status == LAYA_OK; at++) {
+        if (verdict.findings[at].error)
+            status = laya_fail(error, LAYA_ERROR_FORMAT, "%s: the package written fails its verification: %s", name,
+                               verdict.findings[at].text);
+    }
+    laya_verdict_close(&verdict);
+    return status;
+}
+
+laya_status laya_package_read_back(const laya_mil_program *written, const char *path, const char *name,
+                                   const laya_meter *meter, laya_error *error)
+{
+    laya_package *package;
+    LAYA_TRY(laya_package_open(path, &written->arena.allocator, &package, error));
+    laya_status status = require_good(package, name, error);
+    if (status == LAYA_OK) status = laya_package_match(written, &package->program, meter, error);
+    laya_package_close(package);
+    return status;
+}

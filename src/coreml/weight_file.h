@@ -61,6 +61,8 @@ laya_status laya_weight_file_walk(const unsigned char *file, uint64_t size,
 
 /* Element `at` of packed values of `bits` (1, 2, 3, 4, 6, 8) bits, least significant bit first. */
 unsigned laya_unpack_bits(const unsigned char *packed, uint64_t at, unsigned bits);
+/* Elements first … first + count - 1, one a byte; first is a multiple of eight, or count is less than eight. */
+void laya_unpack_range(const unsigned char *packed, unsigned bits, uint64_t first, size_t count, unsigned char *out);
 /* Pack `count` values, one a byte, into ceil(count * bits / 8) bytes; unused high bits become zero. */
 void laya_pack_bits(const unsigned char *values, uint64_t count, unsigned bits, unsigned char *packed);
 

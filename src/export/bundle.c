@@ -105,32 +105,6 @@ static laya_status hash_sources(job *j, const laya_meter *meter, laya_error *err
 
 /* ------------------------------------------------------------------ task: the package */
 
-/* The verifier's checks; the first error is the message. */
-static laya_status check_package(const job *j, const laya_package *package, laya_error *error)
-{
-    laya_verdict verdict;
-    LAYA_TRY(laya_package_check(package, &verdict, error));
-    laya_status status = LAYA_OK;
-    for (uint32_t at = 0; at < verdict.finding_count && status == LAYA_OK; at++) {
-        if (verdict.findings[at].error)
-            status = laya_fail(error, LAYA_ERROR_FORMAT, "%s: the package written fails its verification: %s",
-                               j->staging.target, verdict.findings[at].text);
-    }
-    laya_verdict_close(&verdict);
-    return status;
-}
-
-/* Read the package back, with code that shares nothing with the writer. */
-static laya_status verify_package(const job *j, const laya_meter *meter, laya_error *error)
-{
-    laya_package *package;
-    LAYA_TRY(laya_package_open(j->package_path, &j->bundle.model->allocator, &package, error));
-    laya_status status = check_package(j, package, error);
-    if (status == LAYA_OK) status = laya_package_match(&j->program, &package->program, meter, error);
-    laya_package_close(package);
-    return status;
-}
-
 static laya_status write_package(job *j, const laya_meter *meter, laya_error *error)
 {
     laya_bundle_contents *bundle = &j->bundle;
@@ -140,7 +114,8 @@ static laya_status write_package(job *j, const laya_meter *meter, laya_error *er
     laya_bundle_add(bundle, LAYA_BUNDLE_PACKAGE "/" LAYA_PACKAGE_MODEL, &files.model);
     if (files.weights.size) laya_bundle_add(bundle, LAYA_BUNDLE_PACKAGE "/" LAYA_PACKAGE_WEIGHTS, &files.weights);
     laya_bundle_add(bundle, LAYA_BUNDLE_PACKAGE "/" LAYA_PACKAGE_MANIFEST, &files.manifest);
-    return verify_package(j, meter, error);
+    /* Read back with code that shares nothing with the writer. */
+    return laya_package_read_back(&j->program, j->package_path, j->staging.target, meter, error);
 }
 
 /* ------------------------------------------------------------------ both tasks */

@@ -3,6 +3,7 @@
 #ifndef LAYA_EXPORT_BUNDLE_H
 #define LAYA_EXPORT_BUNDLE_H
 
+#include "base/json.h"
 #include "coreml/package.h"
 #include "laya/coreml.h"
 
@@ -60,5 +61,10 @@ uint64_t laya_host_files_size(const laya_bundle_contents *bundle);
 
 /* Write manifest.json into the directory of the bundle. Errors: IO, MEMORY, SYSTEM. */
 laya_status laya_bundle_manifest_write(const laya_bundle_contents *bundle, const char *directory, laya_error *error);
+
+/* Members that manifests of bundles share: "files", sorted by path; "operations" of the first function, of which "total"
+   and "by_kind" count what runs, constants and their expansion (constexpr) apart. Errors: MEMORY. */
+void laya_write_files(laya_json_writer *w, const laya_bundle_file *files, uint32_t count);
+laya_status laya_write_operations(laya_json_writer *w, const laya_mil_program *program, laya_error *error);
 
 #endif

@@ -41,6 +41,11 @@ typedef struct laya_tensor_order {
 /* Weights of a tensor [out, in] as [out, in, 1, 1]. order NULL: as stored. Its arrays must lie in the program's arena. */
 laya_mil_value *laya_graph_kernel(laya_graph_builder *graph, const char *label, const laya_tensor *tensor,
                                   const laya_tensor_order *order);
+/*
+ * What is behind a constant of laya_graph_kernel: the tensor, and the tensor's column of each column of the constant
+ * (NULL: the same). False: the constant reads no tensor.
+ */
+bool laya_graph_kernel_view(const laya_mil_constant *constant, const laya_tensor **tensor, const uint32_t **cols);
 /* A vector as [n]; NULL when the model has no such tensor. */
 laya_mil_value *laya_graph_vector(laya_graph_builder *graph, const char *label, const laya_tensor *tensor,
                                   const laya_tensor_order *order);

@@ -75,14 +75,14 @@ static int by_path(const void *a, const void *b)
     return strcmp(((const laya_bundle_file *)a)->path, ((const laya_bundle_file *)b)->path);
 }
 
-static void write_files(laya_json_writer *w, const laya_bundle_contents *bundle)
+void laya_write_files(laya_json_writer *w, const laya_bundle_file *list, uint32_t count)
 {
     laya_bundle_file files[LAYA_BUNDLE_MAX_FILES];
-    memcpy(files, bundle->files, sizeof files);
-    qsort(files, bundle->file_count, sizeof *files, by_path);
+    memcpy(files, list, count * sizeof *files);
+    qsort(files, count, sizeof *files, by_path);
     laya_json_name(w, "files");
     laya_json_begin(w, '{');
-    for (uint32_t at = 0; at < bundle->file_count; at++) {
+    for (uint32_t at = 0; at < count; at++) {
         laya_json_name(w, files[at].path);
         laya_json_begin(w, '{');
         laya_json_member_string(w, "sha256", files[at].written.sha256);
@@ -118,28 +118,47 @@ static void write_host(laya_json_writer *w, const laya_bundle_contents *bundle)
     laya_json_end(w, '}');
 }
 
-/* "total" and "by_kind" count what runs; constants are counted apart. */
-static laya_status write_operations(laya_json_writer *w, const laya_bundle_contents *bundle, laya_arena *arena,
+static void write_kinds(laya_json_writer *w, const laya_op_kind *kinds, uint32_t count)
+{
+    laya_json_name(w, "by_kind");
+    laya_json_begin(w, '{');
+    for (uint32_t at = 0; at < count; at++) {
+        const laya_mil_op op = {.type = kinds[at].type};
+        if (!laya_mil_is_const(&op) && !laya_mil_is_constexpr(&op))
+            laya_json_member_uint(w, kinds[at].type, kinds[at].count);
+    }
+    laya_json_end(w, '}');
+}
+
+static laya_status write_operations(laya_json_writer *w, const laya_mil_program *program, laya_arena *arena,
                                     laya_error *error)
 {
     laya_listing listing;
     laya_op_kind *kinds;
-    uint32_t count, constants = 0;
-    LAYA_TRY(laya_listing_make(&listing, &bundle->program->functions[0], arena, error));
+    uint32_t count, constants = 0, compressed = 0;
+    LAYA_TRY(laya_listing_make(&listing, &program->functions[0], arena, error));
     LAYA_TRY(laya_listing_kinds(&listing, 1, arena, &kinds, &count, error));
-    for (uint32_t at = 0; at < listing.count; at++) constants += laya_mil_is_const(listing.ops[at].op);
+    for (uint32_t at = 0; at < listing.count; at++) {
+        constants += laya_mil_is_const(listing.ops[at].op);
+        compressed += laya_mil_is_constexpr(listing.ops[at].op);
+    }
     laya_json_name(w, "operations");
     laya_json_begin(w, '{');
-    laya_json_member_uint(w, "total", listing.count - constants);
+    laya_json_member_uint(w, "total", listing.count - constants - compressed);
     laya_json_member_uint(w, "constants", constants);
-    laya_json_name(w, "by_kind");
-    laya_json_begin(w, '{');
-    for (uint32_t at = 0; at < count; at++) {
-        if (strcmp(kinds[at].type, "const") != 0) laya_json_member_uint(w, kinds[at].type, kinds[at].count);
-    }
-    laya_json_end(w, '}');
+    laya_json_member_uint(w, "constexpr", compressed);
+    write_kinds(w, kinds, count);
     laya_json_end(w, '}');
     return LAYA_OK;
+}
+
+laya_status laya_write_operations(laya_json_writer *w, const laya_mil_program *program, laya_error *error)
+{
+    laya_arena arena;
+    laya_arena_init(&arena, &program->arena.allocator);
+    laya_status status = write_operations(w, program, &arena, error);
+    laya_arena_close(&arena);
+    return status;
 }
 
 void laya_write_provenance(laya_json_writer *w)
@@ -172,13 +191,9 @@ static laya_status write_document(laya_json_writer *w, const laya_bundle_content
     laya_json_member_string(w, "package", LAYA_BUNDLE_PACKAGE);
     laya_json_member_string(w, "package_sha256", bundle->package_sha256);
     write_source(w, bundle);
-    write_files(w, bundle);
+    laya_write_files(w, bundle->files, bundle->file_count);
     write_host(w, bundle);
-    laya_arena arena;
-    laya_arena_init(&arena, &bundle->model->allocator);
-    laya_status status = write_operations(w, bundle, &arena, error);
-    laya_arena_close(&arena);
-    LAYA_TRY(status);
+    LAYA_TRY(laya_write_operations(w, program, error));
     laya_write_provenance(w);
     laya_json_member_string(w, "placement", NOT_MEASURED);
     laya_json_member_string(w, "numerical_check", NOT_MEASURED);

@@ -141,6 +141,15 @@ laya_mil_value *laya_graph_kernel(laya_graph_builder *graph, const char *label, 
     return view_of(graph, label, tensor, order, laya_mil_tensor4(graph->dtype, tensor->rows, tensor->cols, 1, 1));
 }
 
+bool laya_graph_kernel_view(const laya_mil_constant *constant, const laya_tensor **tensor, const uint32_t **cols)
+{
+    if (!constant->source || constant->source->read != read_rows) return false;
+    const tensor_view *view = constant->source->user;
+    *tensor = &view->tensor;
+    *cols = view->order.cols;
+    return true;
+}
+
 laya_mil_value *laya_graph_vector(laya_graph_builder *graph, const char *label, const laya_tensor *tensor,
                                   const laya_tensor_order *order)
 {

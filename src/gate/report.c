@@ -96,6 +96,11 @@ void laya_write_package(laya_json_writer *w, const laya_bucket_info *package)
     laya_json_member_uint(w, "length", package->length);
     laya_json_member_uint(w, "markers", package->markers);
     laya_json_member_uint(w, "operations", package->operations);
+    laya_json_name(w, "palette");
+    if (package->palette)
+        laya_json_put_string(w, package->palette, strlen(package->palette));
+    else
+        laya_json_put_raw(w, "null");
     laya_json_end(w, '}');
 }
 

@@ -2,14 +2,13 @@
 #include "gate/validate.h"
 
 #include "base/error.h"
+#include "base/staging.h"
 #include "gate/html.h"
 #include "model/engine.h"
 #include "model/model.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 void laya_validate_options_init(laya_validate_options *options)
 {
@@ -120,7 +119,6 @@ laya_status laya_validation_run(laya_validation *v, const laya_source *source, l
 static laya_status record_reference(const laya_validate_options *options, const laya_subject *subject,
                                     laya_reference *reference, laya_error *error)
 {
-    const char *temporary = getenv("TMPDIR");
     char folder[2048], path[2048 + 16];
     laya_reference_options record;
     laya_reference_options_init(&record);
@@ -133,15 +131,11 @@ static laya_status record_reference(const laya_validate_options *options, const 
     laya_status whole = laya_check_weights(&subject->model->weights, error);
     if (whole != LAYA_OK) laya_error_prefix(error, "a reference cannot be recorded, name one instead: ");
     LAYA_TRY(whole);
-    int size = snprintf(folder, sizeof folder, "%s/laya-validate-XXXXXX",
-                        temporary && *temporary ? temporary : "/tmp");
-    if (size < 0 || (size_t)size >= sizeof folder || !mkdtemp(folder))
-        return laya_fail(error, LAYA_ERROR_IO, "%s: a temporary folder cannot be made", folder);
+    LAYA_TRY(laya_make_temporary("laya-validate", folder, sizeof folder, error));
     snprintf(path, sizeof path, "%s/reference", folder);
     laya_status status = laya_reference_record(subject->model, options->fixture, &record, path, error);
     if (status == LAYA_OK) status = laya_reference_open(reference, path, &options->bundle->allocator, error);
-    (void)unlink(path);
-    (void)rmdir(folder);
+    laya_remove_tree(folder);
     return status;
 }
 

@@ -31,6 +31,7 @@ typedef struct laya_compute {
     laya_arena *arena;
     const laya_trace *trace;
     const laya_progress *progress;
+    const laya_probe *probe;
     uint64_t done, total; /* tokens times encoder layers, of the whole run */
 
     laya_row *rows; /* of the group */
@@ -74,6 +75,8 @@ const float *laya_load_vector(const laya_tensor *tensor, float *out);
  */
 void laya_product(const laya_compute *compute, const float *a, size_t a_stride, size_t m, const laya_tensor *w,
                   const float *bias, bool relu, float *c, size_t c_stride);
+/* Show the probe, if there is one, the rows that go into a weight. laya_product does this itself. */
+void laya_probe_rows(const laya_compute *compute, const laya_tensor *w, const float *a, size_t a_stride, size_t m);
 
 /* Rows of `out` = LayerNorm(row of in) * gain + shift (NULL: none); statistics in float64. out may be in. */
 void laya_norm_row(const float *in, size_t d, const float *gain, const float *shift, double eps, float *out);

@@ -193,6 +193,7 @@ laya_status laya_engine_run(const laya_network *network, laya_row *rows, size_t 
         .arena = arena,
         .trace = trace,
         .progress = network->progress,
+        .probe = network->probe,
     };
     for (size_t r = 0; r < count; r++) compute.total += (uint64_t)rows[r].count * network->config->encoder_layers;
     LAYA_TRY(take_memory(&compute, rows, count, error));

@@ -38,12 +38,22 @@ typedef struct laya_trace {
     void (*see)(void *user, const char *name, const double *values, size_t rows, size_t cols);
 } laya_trace;
 
+/*
+ * Sees what goes into every dense weight of the float32 engine: rows of weight->cols values. In a fixed order, whatever
+ * the number of threads, on the thread that runs the engine.
+ */
+typedef struct laya_probe {
+    void *user;
+    void (*see)(void *user, const laya_tensor *weight, const float *rows, size_t stride, size_t count);
+} laya_probe;
+
 typedef struct laya_network {
     const laya_config *config;
     const laya_weights *weights;
     const struct laya_kernels *kernels; /* NULL: the best that this processor has, looked up in each run */
     const laya_progress *progress;      /* NULL: none */
     const laya_interrupt *interrupt;    /* asked between groups of rows; NULL: none */
+    const laya_probe *probe;            /* of the float32 engine; NULL: none */
 } laya_network;
 
 /* LAYA_ERROR_STOPPED when the caller asks to stop. `interrupt` may be NULL. */

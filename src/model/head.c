@@ -131,6 +131,7 @@ static laya_status run_scorer(laya_compute *compute, row_map map, laya_error *er
             }
         }
     }
+    laya_probe_rows(compute, &w->scorer_out, compute->wide, compute->wide_stride, options);
     return LAYA_OK;
 }
 

@@ -99,9 +99,15 @@ static void product_task(void *argument, size_t index, unsigned worker)
     }
 }
 
+void laya_probe_rows(const laya_compute *compute, const laya_tensor *w, const float *a, size_t a_stride, size_t m)
+{
+    if (compute->probe) compute->probe->see(compute->probe->user, w, a, a_stride, m);
+}
+
 void laya_product(const laya_compute *compute, const float *a, size_t a_stride, size_t m, const laya_tensor *w,
                   const float *bias, bool relu, float *c, size_t c_stride)
 {
+    laya_probe_rows(compute, w, a, a_stride, m);
     product p = {.compute = compute,
                  .a = a,
                  .a_stride = a_stride,

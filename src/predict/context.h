@@ -17,9 +17,10 @@ struct laya_context {
     laya_interrupt interrupt;
     laya_bundle *bundle; /* NULL: the CPU engine answers */
     bool long_native;
-    const laya_kernels *kernels; /* the best of this processor */
-    laya_arena arena;            /* reset at the start of every call */
-    laya_buffer result;          /* the JSON text that laya_predict returned */
+    const laya_kernels *kernels;    /* the best of this processor */
+    const struct laya_probe *probe; /* of the float32 engine, set by who wants to see its products; NULL: none */
+    laya_arena arena;               /* reset at the start of every call */
+    laya_buffer result;             /* the JSON text that laya_predict returned */
     laya_error error;
     const struct laya_row *rows; /* [row_count] of the last call, in the arena: what the network got and gave */
     size_t row_count;

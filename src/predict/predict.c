@@ -140,7 +140,8 @@ static laya_network network_of(const laya_context *context, const laya_progress 
                           .weights = &context->model->weights,
                           .kernels = context->kernels,
                           .progress = progress,
-                          .interrupt = &context->interrupt};
+                          .interrupt = &context->interrupt,
+                          .probe = context->probe};
 }
 
 static laya_status run_engine(laya_context *context, laya_row *rows, size_t count)

@@ -203,6 +203,7 @@ int laya_bundle_bucket(const laya_bundle *bundle, size_t index, laya_bucket_info
                                .precision = laya_package_precision_name(manifest->precision),
                                .length = manifest->length,
                                .markers = manifest->markers,
+                               .palette = *manifest->palette ? manifest->palette : NULL,
                                .operations = manifest->operations};
     return 1;
 }

@@ -233,6 +233,36 @@ static laya_status read_files(laya_manifest *manifest, laya_json_value root, lay
     return check_digest(manifest, error);
 }
 
+/* ------------------------------------------------------------------ palettes */
+
+void laya_manifest_palette_text(const char *mode, uint32_t bits, uint32_t group_size, char text[LAYA_PALETTE_TEXT])
+{
+    char width[24] = "bits per weight", groups[24] = "per tensor";
+    if (bits) snprintf(width, sizeof width, "%lu bit%s", (unsigned long)bits, bits == 1 ? "" : "s");
+    if (group_size) snprintf(groups, sizeof groups, "groups of %lu", (unsigned long)group_size);
+    snprintf(text, LAYA_PALETTE_TEXT, "%s, %s, %s", mode, width, groups);
+}
+
+/* Which palettes a bundle has, so that an approximate model is always told from an exact one (study.md, S72). */
+static laya_status read_palette(laya_manifest *manifest, laya_json_value root, laya_error *error)
+{
+    static const char *const modes[] = {"uniform", "kmeans", "unique", "weighted"};
+    laya_json_value palette = laya_json_get(root, "palette");
+    if (!laya_json_present(palette)) return LAYA_OK;
+    if (laya_json_typeof(palette) != LAYA_JSON_OBJECT) return fail_member(error, "palette", "an object", palette);
+    laya_json_value bits = laya_json_get(palette, "bits"), group_size = laya_json_get(palette, "group_size");
+    uint32_t width = 0, size = 0;
+    size_t mode;
+    LAYA_TRY(read_name(palette, "mode", modes, 4, "uniform, kmeans, unique or weighted", &mode, error));
+    if (!laya_json_present(bits) || !laya_json_equals(bits, "per weight"))
+        LAYA_TRY(read_number(palette, "bits", 1, 8, &width, error));
+    if (!laya_json_present(group_size) || !laya_json_is_null(group_size))
+        LAYA_TRY(read_number(palette, "group_size", 1, UINT32_MAX, &size, error));
+    LAYA_TRY(read_hash(palette, "parent_package_sha256", manifest->parent_sha256, error));
+    laya_manifest_palette_text(modes[mode], width, size, manifest->palette);
+    return LAYA_OK;
+}
+
 /* ------------------------------------------------------------------ the document */
 
 static laya_status read_document(laya_manifest *manifest, const char *text, size_t size, laya_error *error)
@@ -244,6 +274,7 @@ static laya_status read_document(laya_manifest *manifest, const char *text, size
     laya_json_value root = laya_json_root(&doc);
     status = read_header(manifest, root, error);
     if (status == LAYA_OK) status = read_source(manifest, root, error);
+    if (status == LAYA_OK) status = read_palette(manifest, root, error);
     if (status == LAYA_OK) status = read_files(manifest, root, error);
     laya_json_close(&doc);
     return status;

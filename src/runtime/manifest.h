@@ -6,6 +6,8 @@
 #include "base/json.h"
 #include "export/bundle.h"
 
+#define LAYA_PALETTE_TEXT 64
+
 typedef struct laya_manifest {
     laya_allocator allocator;
     laya_export_kind kind;
@@ -18,6 +20,8 @@ typedef struct laya_manifest {
     char *source_directory; /* of the checkpoint; NULL: not recorded */
     char sources[LAYA_SOURCE_FILES][65];
     bool standalone;
+    char palette[LAYA_PALETTE_TEXT]; /* "kmeans, 8 bits, groups of 32"; "": the weights are as they were exported */
+    char parent_sha256[65];          /* of the package that palettes were made from */
     laya_bundle_file files[LAYA_BUNDLE_MAX_FILES]; /* paths have static storage */
     uint32_t file_count;
 } laya_manifest;
@@ -34,5 +38,8 @@ laya_status laya_manifest_read(laya_manifest *manifest, const char *directory, c
 laya_status laya_manifest_parse(laya_manifest *manifest, const char *text, size_t size,
                                 const laya_allocator *allocator, laya_error *error);
 void laya_manifest_close(laya_manifest *manifest);
+
+/* What palettes are, in words. bits 0: they differ from weight to weight; group_size 0: one table a tensor. */
+void laya_manifest_palette_text(const char *mode, uint32_t bits, uint32_t group_size, char text[LAYA_PALETTE_TEXT]);
 
 #endif

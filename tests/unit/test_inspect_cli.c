@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* layac inspect, run as users run it, on packages whose model file is written byte by byte. */
-#include "support.h"
+#include "mil_run.h"
 #include "tree.h"
 
 #include "base/json.h"
@@ -186,6 +186,13 @@ static void usage_errors(void **state)
         {"do not go with --plan", "--plan", "--tree", "a"},
         {"do not go with --plan", "--plan", "--verify", "a"},
         {"do not go with --plan", "--plan", "--diff", "a", "b"},
+        {"do not go with --palettes", "--palettes", "--ops", "a"},
+        {"do not go with --palettes", "--palettes", "--verify", "a"},
+        {"do not go with --palettes", "--palettes", "--diff", "a", "b"},
+        {"do not go with --palettes", "--palettes", "--plan", "a"},
+        {"--parent goes with --palettes", "--parent", "b", "a"},
+        {"no package", "--palettes"},
+        {"unexpected argument 'b'", "--palettes", "a", "b"},
         {"no package", "--plan"},
         {"unexpected argument 'b'", "--plan", "a", "b"},
         {"--compute-units goes with --plan", "--compute-units", "all", "a"},
@@ -256,6 +263,16 @@ static void golden_package(void **state)
         "    \"in_weight_file\": {\"count\":0,\"bytes\":0},\n"
         "    \"distinct_blobs\": {\"count\":0,\"bytes\":0},\n"
         "    \"largest\": []\n"
+        "  },\n"
+        "  \"palettes\": {\n"
+        "    \"count\": 0,\n"
+        "    \"bits\": {},\n"
+        "    \"index_bytes\": 0,\n"
+        "    \"table_bytes\": 0,\n"
+        "    \"stored_bytes\": 0,\n"
+        "    \"dense_bytes\": 0,\n"
+        "    \"ratio\": null,\n"
+        "    \"weights\": []\n"
         "  },\n"
         "  \"files\": [\n"
         "    {\"path\":\"Manifest.json\",\"bytes\":%zu},\n"
@@ -334,13 +351,97 @@ static void verification(void **state)
     expect_json(RUN("--verify", packages[2]), 7, "{"); /* its names are not legal */
 }
 
+/* ------------------------------------------------------------------ palettes */
+
+static void save(laya_mil_program *program, const char *name)
+{
+    char path[TEST_PATH_SIZE];
+    laya_package_files files;
+    laya_error error;
+    if (laya_package_write(program, test_join(path, folder, name), NULL, &files, &error) != LAYA_OK)
+        fail_msg("%s", error.message);
+    laya_mil_program_close(program);
+}
+
+/* w: 1 2 3 4 5 5 -1 -2 of two tables with eight entries; in dense.mlpackage its sixth value is 4. */
+static void write_palettes(void)
+{
+    static const unsigned char indices[] = {0x88, 0xf6, 0x23};
+    static const double table[16] = {1, 2, 3, 4, 0, 0, 0, 0, -1, -2, 0, 0, 0, 0, 0, 5},
+                        weight[8] = {1, 2, 3, 4, 5, 4, -1, -2};
+    laya_mil_type type = laya_mil_tensor4(LAYA_MIL_FP16, 4, 2, 1, 1), lut = type, index = type;
+    unsigned char bytes[32];
+    laya_mil_program program;
+    test_begin_program(&program);
+    laya_mil_op *op = test_append_op(&program, "constexpr_lut_to_dense", "w", type);
+    index.dtype = LAYA_MIL_UINT3;
+    test_bind_constant(&program, test_add_input(&program, op, "indices"), index, indices);
+    lut = (laya_mil_type){.kind = LAYA_MIL_TENSOR, .dtype = LAYA_MIL_FP16, .rank = 6, .dims = {2, 1, 1, 1, 8, 1}};
+    test_encode(&lut, table, bytes);
+    test_bind_constant(&program, test_add_input(&program, op, "lut"), lut, bytes);
+    save(&program, "model.mlpackage");
+    test_begin_program(&program);
+    op = test_append_op(&program, "const", "w", type);
+    test_encode(&type, weight, bytes);
+    test_add_attribute(&program, op, "val", test_make_constant(&program, type, bytes));
+    save(&program, "dense.mlpackage");
+}
+
+static void palettes(void **state)
+{
+    (void)state;
+    static const char record[] = "{\"format\": \"laya-ane-research\", \"package\": \"model.mlpackage\", \"palette\": "
+                                 "{\"mode\": \"kmeans\", \"weights\": [{\"name\": \"w\", \"sse\": 0.5}]}}";
+    static const char line[] = "    w  fp16 [4, 2, 1, 1], 3 bits, form of CoreML8, 2 groups of 2 along axis 0, 3 to "
+                               "4 of 8 entries used, 9 not "
+                               "referenced, 3 + 32 bytes for 16\n";
+    char path[TEST_PATH_SIZE];
+    write_palettes();
+    expect_json(RUN("model.mlpackage"), 0, "\"ratio\": 0.4571,\n");
+    expect_json(RUN("--palettes", "model.mlpackage"), 0,
+                "          {\"used\":3,\"values\":[-1.0,-2.0,0.0,0.0,0.0,0.0,0.0,5.0]}\n");
+    expect_json(RUN("--palettes", "--parent", "dense.mlpackage", "model.mlpackage"), 0,
+                "\"computed\": {\"sse\":1.0,\"relative_error\":0.013157894736842105,\"largest_error\":1.0},\n");
+    outcome o = RUN("--tree", "model.mlpackage");
+    assert_int_equal(o.code, 0);
+    assert_contains(o.out, "  palettes  1 (3 bits: 1), 35 bytes for 16, ratio 0.4571\n");
+    assert_contains(o.out, line);
+    end(o);
+    o = RUN("--palettes", "--tree", "--parent", "dense.mlpackage", "model.mlpackage");
+    assert_int_equal(o.code, 0);
+    char expected[2048];
+    snprintf(expected, sizeof expected,
+             "model.mlpackage\n"
+             "  computed  parent dense.mlpackage, sse 1.0, relative error 0.013157894736842105, largest error 1.0\n"
+             "  palettes  1 (3 bits: 1), 35 bytes for 16, ratio 0.4571\n%s"
+             "      computed  sse 1.0, relative error 0.013157894736842105, largest error 1.0\n"
+             "      table 0, 4 used: 1.0 2.0 3.0 4.0 0.0 0.0 0.0 0.0\n"
+             "      table 1, 3 used: -1.0 -2.0 0.0 0.0 0.0 0.0 0.0 5.0\n",
+             line);
+    assert_string_equal(o.out, expected);
+    end(o);
+    test_write_file(test_join(path, folder, "manifest.json"), record, sizeof record - 1);
+    expect_json(RUN("--palettes", "model.mlpackage"), 0,
+                "\"recorded\": {\"sse\":0.5,\"relative_error\":null,\"largest_error\":null},\n");
+    o = RUN("--palettes", "--tree", ".");
+    assert_contains(o.out, "  recorded  mode kmeans, parent package sha256 ?\n");
+    assert_contains(o.out, "      recorded  sse 0.5, relative error ?, largest error ?\n");
+    end(o);
+    expect_failure(RUN("--palettes", "--parent", packages[0], "model.mlpackage"), 4,
+                   "golden.mlpackage: 'w': not found; name the package that the palettes were made from");
+    expect_failure(RUN("--palettes", "--parent", "none", "model.mlpackage"), 5, "none: cannot be opened");
+    o = RUN("--palettes", "--tree", packages[0]);
+    assert_string_equal(o.out, "golden.mlpackage\n  palettes  0, 0 bytes for 0\n");
+    end(o);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(usage_errors),       cmocka_unit_test(file_errors),
-        cmocka_unit_test(golden_package),     cmocka_unit_test(tree),
-        cmocka_unit_test(differences),        cmocka_unit_test(verification),
-        cmocka_unit_test(control_characters),
+        cmocka_unit_test(palettes),     cmocka_unit_test(usage_errors),
+        cmocka_unit_test(file_errors),  cmocka_unit_test(golden_package),
+        cmocka_unit_test(tree),         cmocka_unit_test(differences),
+        cmocka_unit_test(verification), cmocka_unit_test(control_characters),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -8,17 +8,22 @@
 
 static const char usage[] =
     "usage: layac inspect [--ops] [--tree | --json] PACKAGE\n"
+    "       layac inspect --palettes [--parent P] [--tree | --json] PACKAGE\n"
     "       layac inspect --verify PACKAGE\n"
     "       layac inspect --diff A B\n"
     "       layac inspect --plan [--compute-units U] [--model DIR] BUNDLE\n"
     "\n"
-    "Prints the facts of a Core ML package as JSON: inputs and outputs, operations by kind, constants, files, "
+    "Prints the facts of a Core ML package as JSON: inputs and outputs, operations by kind, constants, palettes, "
+    "files,\n"
     "metadata.\n"
     "PACKAGE is a .mlpackage directory or a bundle that layac export wrote; packages of other tools are read too.\n"
     "\n"
     "  --ops     also every operation, with types\n"
     "  --tree    a tree for people instead of JSON\n"
     "  --json    JSON, which is the default\n"
+    "  --palettes  the weights that are tables and indices, with the tables and what they change, as the bundle's\n"
+    "              manifest.json records it\n"
+    "  --parent P  compute what they change: P is the package or bundle that they were made from\n"
     "  --verify  check the package and print what was found; exit code 7 when it does not pass\n"
     "  --diff    compare two packages by meaning: names of values, order of maps and layout of files do not count;\n"
     "            exit code 7 when they differ\n"
@@ -29,7 +34,8 @@ static const char usage[] =
     "  --help    this text\n";
 
 typedef struct settings {
-    bool ops, tree, json, verify, diff, plan;
+    bool ops, tree, json, palettes, verify, diff, plan;
+    const char *parent; /* of --palettes */
     const char *model;
     layac_bundle_options bundle; /* of --plan */
 } settings;
@@ -45,6 +51,24 @@ static int describe(const settings *set, const laya_package *package)
     else
         puts(json);
     laya_package_release(package, json);
+    return code;
+}
+
+static int palettes(const settings *set, const laya_package *package)
+{
+    laya_error error;
+    laya_package *parent = NULL;
+    char *json = NULL;
+    laya_status status = LAYA_OK;
+    if (set->parent) status = laya_package_open(set->parent, NULL, &parent, &error);
+    if (status == LAYA_OK) status = laya_package_palettes(package, parent, &json, &error);
+    int code = status == LAYA_OK ? EXIT_OK : layac_fail_library(&error);
+    if (json && set->tree)
+        code = layac_print_palettes(json, strlen(json));
+    else if (json)
+        puts(json);
+    laya_package_release(package, json);
+    laya_package_close(parent);
     return code;
 }
 
@@ -113,6 +137,8 @@ static int inspect(const settings *set, char **paths)
     if (laya_package_open(paths[0], NULL, &package, &error) != LAYA_OK) return layac_fail_library(&error);
     if (set->diff)
         code = compare(package, paths[1]);
+    else if (set->palettes)
+        code = palettes(set, package);
     else
         code = set->verify ? verify(package) : describe(set, package);
     laya_package_close(package);
@@ -124,6 +150,9 @@ static int inspect(const settings *set, char **paths)
 /* Options that exclude each other. */
 static int check(const settings *set)
 {
+    if (set->parent && !set->palettes) return layac_fail(EXIT_USAGE, "inspect: --parent goes with --palettes");
+    if (set->palettes && (set->ops || set->verify || set->diff || set->plan))
+        return layac_fail(EXIT_USAGE, "inspect: --ops, --verify, --diff and --plan do not go with --palettes");
     if (set->plan && (set->ops || set->tree || set->verify || set->diff))
         return layac_fail(EXIT_USAGE, "inspect: --ops, --tree, --verify and --diff do not go with --plan");
     if (!set->plan && (set->bundle.units || set->model))
@@ -144,6 +173,8 @@ int layac_inspect(int count, char **arguments)
                                             {"verify", no_argument, NULL, 'v'},
                                             {"diff", no_argument, NULL, 'd'},
                                             {"plan", no_argument, NULL, 'p'},
+                                            {"palettes", no_argument, NULL, 'l'},
+                                            {"parent", required_argument, NULL, 'P'},
                                             {"compute-units", required_argument, NULL, LAYAC_OPTION_UNITS},
                                             {"model", required_argument, NULL, 'm'},
                                             {"help", no_argument, NULL, 'h'},
@@ -159,6 +190,8 @@ int layac_inspect(int count, char **arguments)
         case 'v': set.verify = true; break;
         case 'd': set.diff = true; break;
         case 'p': set.plan = true; break;
+        case 'l': set.palettes = true; break;
+        case 'P': set.parent = optarg; break;
         case 'm': set.model = optarg; break;
         case LAYAC_OPTION_UNITS:
             code = layac_bundle_option(&set.bundle, option, optarg);

@@ -29,6 +29,7 @@ int layac_inspect(int count, char **arguments);
 int layac_reference(int count, char **arguments);
 int layac_validate(int count, char **arguments);
 int layac_benchmark(int count, char **arguments);
+int layac_palettize(int count, char **arguments);
 
 /* ------------------------------------------------------------------ arguments.c */
 
@@ -103,5 +104,12 @@ void layac_print_text(FILE *to, const char *text, size_t size, size_t width);
 
 /* Print a description of a package as a tree for people. Returns an exit code. */
 int layac_print_tree(const char *description, size_t size);
+/* The same for a report of a package's palettes. */
+int layac_print_palettes(const char *report, size_t size);
+
+/* ------------------------------------------------------------------ screen.c */
+
+/* Print a report of laya_screen as tables for people. Returns an exit code. */
+int layac_print_screen(const char *report, size_t size);
 
 #endif

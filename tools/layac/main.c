@@ -16,20 +16,22 @@ static const char usage[] =
     "       layac reference [--model DIR] --output FILE [options]\n"
     "       layac validate --package PATH --output FILE [options]\n"
     "       layac benchmark --package PATH --output FILE [options]\n"
+    "       layac palettize --package PATH --bits N --output OUT [options]\n"
     "       layac help [COMMAND]\n"
     "       layac --version\n"
     "\n"
     "layac help COMMAND explains a command. Results go to standard output as JSON, everything else to standard\n"
     "error. Exit codes: 0 success, 1 system error, 2 usage, 3 state or questions not acceptable, 4 checkpoint or\n"
     "package malformed or unsupported, 5 a file cannot be read or written, 6 out of memory, 7 a check did not pass\n"
-    "(verification or validation failed, packages differ, outputs not stable).\n";
+    "(verification or validation failed, packages differ, outputs not stable, a screen not complete).\n";
 
 static const struct {
     const char *name;
     int (*run)(int count, char **arguments);
 } commands[] = {{"predict", layac_predict},     {"info", layac_info},         {"tokenize", layac_tokenize},
                 {"export", layac_export},       {"probe", layac_export},      {"inspect", layac_inspect},
-                {"reference", layac_reference}, {"validate", layac_validate}, {"benchmark", layac_benchmark}};
+                {"reference", layac_reference}, {"validate", layac_validate}, {"benchmark", layac_benchmark},
+                {"palettize", layac_palettize}};
 
 static int run_command(const char *name, int count, char **arguments)
 {
@@ -38,7 +40,7 @@ static int run_command(const char *name, int count, char **arguments)
     }
     return layac_fail(EXIT_USAGE,
                       "unknown command '%s'; commands are predict, info, tokenize, export, inspect, reference, "
-                      "validate, benchmark, help",
+                      "validate, benchmark, palettize, help",
                       name);
 }
 

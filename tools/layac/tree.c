@@ -209,6 +209,160 @@ static void print_constants(laya_json_value constants)
     }
 }
 
+/* ------------------------------------------------------------------ palettes */
+
+/* "24 groups of 32 along axis 0", "4 groups of [2, 8, 1, 1]", "one table" */
+static void print_groups(laya_json_value palette)
+{
+    laya_json_value axis = laya_json_get(palette, "axis"), shape = laya_json_get(palette, "group_shape");
+    if (laya_json_present(axis) || laya_json_present(shape)) {
+        print_member(palette, "groups");
+        fputs(" groups of ", stdout);
+    } else {
+        fputs("one table", stdout);
+    }
+    if (laya_json_present(axis)) {
+        print_member(palette, "group_size");
+        fputs(" along axis ", stdout);
+        print_value(axis);
+    }
+    if (laya_json_present(shape)) print_array(shape);
+    if (!laya_json_present(laya_json_get(palette, "vector"))) return;
+    fputs(", vectors of ", stdout);
+    print_member(palette, "vector");
+    fputs(" along axis ", stdout);
+    print_member(palette, "vector_axis");
+}
+
+/* "NAME VALUE, NAME VALUE"; names as texts for people. */
+static void print_members(laya_json_value object)
+{
+    const char *before = "";
+    for (laya_json_iterator it = laya_json_first(object); laya_json_present(it.value); laya_json_next(&it)) {
+        size_t size;
+        const char *name = laya_json_text(it.key, &size);
+        fputs(before, stdout);
+        for (size_t at = 0; at < size; at++) putchar(name[at] == '_' ? ' ' : name[at]);
+        putchar(' ');
+        print_value(it.value);
+        before = ", ";
+    }
+    putchar('\n');
+}
+
+/* What the tables change, with the class of the figures in front. */
+static void print_figures(laya_json_value of, unsigned level)
+{
+    static const char *const classes[] = {"computed", "recorded"};
+    for (size_t at = 0; at < sizeof classes / sizeof *classes; at++) {
+        laya_json_value figures = laya_json_get(of, classes[at]);
+        if (!laya_json_present(figures)) continue;
+        indent(level);
+        printf("%s  ", classes[at]);
+        print_members(figures);
+    }
+}
+
+static void print_vector(laya_json_value entry)
+{
+    if (laya_json_typeof(entry) == LAYA_JSON_ARRAY)
+        print_array(entry);
+    else
+        print_value(entry);
+}
+
+static void print_tables(laya_json_value tables)
+{
+    unsigned number = 0;
+    for (laya_json_iterator it = laya_json_first(tables); laya_json_present(it.value); laya_json_next(&it)) {
+        laya_json_iterator entry = laya_json_first(laya_json_get(it.value, "values"));
+        indent(3);
+        printf("table %u, ", number++);
+        print_member(it.value, "used");
+        fputs(" used:", stdout);
+        for (; laya_json_present(entry.value); laya_json_next(&entry)) {
+            putchar(' ');
+            print_vector(entry.value);
+        }
+        putchar('\n');
+    }
+}
+
+static void print_palette(laya_json_value palette)
+{
+    laya_json_value problem = laya_json_get(palette, "problem"), function = laya_json_get(palette, "function");
+    indent(2);
+    if (laya_json_present(function)) {
+        print_value(function);
+        putchar('.');
+    }
+    print_member(palette, "name");
+    fputs("  ", stdout);
+    if (laya_json_present(problem)) {
+        fputs("cannot be read: ", stdout);
+        print_value(problem);
+        putchar('\n');
+        return;
+    }
+    print_member(palette, "type");
+    fputs(", ", stdout);
+    print_member(palette, "bits");
+    fputs(" bits, form of ", stdout);
+    print_member(palette, "form");
+    fputs(", ", stdout);
+    print_groups(palette);
+    fputs(", ", stdout);
+    print_member(palette, "used_least");
+    fputs(" to ", stdout);
+    print_member(palette, "used_most");
+    fputs(" of ", stdout);
+    print_member(palette, "entries");
+    fputs(" entries used, ", stdout);
+    print_member(palette, "unreferenced");
+    fputs(" not referenced, ", stdout);
+    print_member(palette, "index_bytes");
+    fputs(" + ", stdout);
+    print_member(palette, "table_bytes");
+    fputs(" bytes for ", stdout);
+    print_member(palette, "dense_bytes");
+    putchar('\n');
+    print_figures(palette, 3);
+    print_tables(laya_json_get(palette, "tables"));
+}
+
+/* "3 (4 bits: 1, 8 bits: 2), 1234 bytes for 2468, ratio 2.0", then each. */
+static void print_palettes(laya_json_value palettes, bool empty)
+{
+    laya_json_value weights = laya_json_get(palettes, "weights"), unreadable = laya_json_get(palettes, "unreadable");
+    const char *before = " (";
+    if (laya_json_size(weights) == 0 && !empty) return;
+    indent(1);
+    fputs("palettes  ", stdout);
+    print_member(palettes, "count");
+    laya_json_iterator it = laya_json_first(laya_json_get(palettes, "bits"));
+    for (; laya_json_present(it.value); laya_json_next(&it)) {
+        fputs(before, stdout);
+        print_value(it.key);
+        fputs(" bits: ", stdout);
+        print_value(it.value);
+        before = ", ";
+    }
+    fputs(*before == ',' ? "), " : ", ", stdout);
+    if (laya_json_present(unreadable)) {
+        print_value(unreadable);
+        fputs(" cannot be read, ", stdout);
+    }
+    print_member(palettes, "stored_bytes");
+    fputs(" bytes for ", stdout);
+    print_member(palettes, "dense_bytes");
+    if (!laya_json_is_null(laya_json_get(palettes, "ratio"))) {
+        fputs(", ratio ", stdout);
+        print_member(palettes, "ratio");
+    }
+    putchar('\n');
+    for (it = laya_json_first(weights); laya_json_present(it.value); laya_json_next(&it)) print_palette(it.value);
+}
+
 static void print_files(laya_json_value files)
 {
     indent(1);
@@ -261,8 +415,23 @@ int layac_print_tree(const char *description, size_t size)
         print_listing(laya_json_get(it.value, "listing"));
     }
     print_constants(laya_json_get(root, "constants"));
+    print_palettes(laya_json_get(root, "palettes"), false);
     print_files(laya_json_get(root, "files"));
     print_metadata(laya_json_get(root, "metadata"));
+    laya_json_close(&doc);
+    return EXIT_OK;
+}
+
+int layac_print_palettes(const char *report, size_t size)
+{
+    laya_json doc;
+    laya_error error;
+    if (laya_json_parse(&doc, report, size, NULL, &error) != LAYA_OK) return layac_fail_library(&error);
+    laya_json_value root = laya_json_root(&doc);
+    print_member(root, "package");
+    putchar('\n');
+    print_figures(root, 1);
+    print_palettes(laya_json_get(root, "palettes"), true);
     laya_json_close(&doc);
     return EXIT_OK;
 }
