@@ -55,7 +55,8 @@ LAYA_API void laya_palettize_options_init(laya_palettize_options *options);
  *
  * Errors: ARGUMENT (options), IO (output exists or cannot be written), FORMAT (the bundle; a weight that is not finite;
  * output channels that the group size does not divide), UNSUPPORTED (no weight to compress, a bundle that has palettes;
- * UNIQUE where no weight has few enough values), STOPPED, MEMORY, SYSTEM; with a gate also those of laya_validate.
+ * UNIQUE where no weight has few enough values; a target_error that no palette was found to meet), STOPPED,
+ * MEMORY, SYSTEM; with a gate also those of laya_validate.
  */
 LAYA_API laya_status laya_palettize(const char *package, const laya_palettize_options *options, const char *output,
                                     laya_error *error);

@@ -56,6 +56,11 @@ void laya_palette_error_add(laya_palette_error *whole, const laya_palette_error 
 laya_status laya_grouper_open(uint64_t largest, const laya_allocator *allocator, laya_grouper **out,
                               laya_error *error)
 {
+    *out = NULL;
+    if (largest >= UINT32_MAX) /* what a counter holds */
+        return laya_fail(error, LAYA_ERROR_FORMAT,
+                         "a group of %" PRIu64 " weights; expected fewer than %" PRIu32 ", use smaller groups",
+                         largest, UINT32_MAX);
     *out = laya_alloc_zero(allocator, 1, sizeof **out);
     if (!*out) return laya_fail_memory(error, sizeof **out);
     (*out)->allocator = *allocator;
@@ -261,7 +266,6 @@ static laya_status sort_floats(laya_grouper *grouper, const laya_group_source *s
 {
     uint64_t elements = source->rows * source->row;
     uint32_t distinct = 0;
-    if (grouper->largest > UINT32_MAX / 64) return laya_fail_memory(error, SIZE_MAX);
     LAYA_TRY(reserve(grouper, (uint32_t)grouper->largest, error));
     if (!grouper->sorted) grouper->sorted = laya_alloc(&grouper->allocator, grouper->capacity, sizeof(uint32_t));
     if (!grouper->sorted) return laya_fail_memory(error, grouper->capacity * sizeof(uint32_t));
@@ -314,13 +318,14 @@ static laya_status make_uniform(laya_grouper *grouper, laya_mil_dtype dtype, uin
 {
     double low = grouper->values[0], steps = entries - 1;
     double range = round_to(grouper->values[grouper->distinct - 1] - low, dtype);
-    if (!isfinite(range))
+    for (uint32_t at = 0; at < entries; at++) table[at] = round_to(at * (range / steps) + low, dtype);
+    /* rounded up, the range may lead beyond the largest value */
+    if (!isfinite(range) || !isfinite(table[entries - 1]))
         return laya_fail(
             error, LAYA_ERROR_FORMAT,
             "weights from %g to %g: their range is beyond %s, so that uniform tables cannot be made; use "
             "--mode kmeans",
             low, grouper->values[grouper->distinct - 1], laya_mil_dtype_name(dtype));
-    for (uint32_t at = 0; at < entries; at++) table[at] = round_to(at * (range / steps) + low, dtype);
     for (uint32_t at = 0; at < grouper->distinct; at++) {
         double place = range > 0 ? round_to(round_to(grouper->values[at] - low, dtype) / range, dtype) : 0;
         grouper->entry[at] = (unsigned char)rint(round_to(place * steps, dtype));

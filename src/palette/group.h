@@ -32,7 +32,7 @@ typedef struct laya_group_source {
     const float *energy; /* [row] mean square of the activation that each element multiplies; NULL: 1 */
 } laya_group_source;
 
-/* largest: the most elements of a group. Errors: MEMORY. */
+/* largest: the most elements of a group. Errors: FORMAT (2^32 - 1 or more), MEMORY. */
 laya_status laya_grouper_open(uint64_t largest, const laya_allocator *allocator, laya_grouper **out,
                               laya_error *error);
 /* NULL is allowed. */

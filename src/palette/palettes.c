@@ -291,7 +291,7 @@ laya_status laya_palettes_make(laya_palette_weight *weights, uint32_t count, lay
         weights[at].indices_size = weights[at].lut_size = 0;
         weights[at].errors = (laya_palette_error){0};
     }
-    laya_status status = make(&m, three_bits, pool, error);
+    laya_status status = count > 0 ? make(&m, three_bits, pool, error) : LAYA_OK;
     close_maker(&m);
     if (status != LAYA_OK) laya_palettes_release(weights, count, allocator);
     return status;
@@ -303,5 +303,6 @@ void laya_palettes_release(laya_palette_weight *weights, uint32_t count, const l
         laya_release(allocator, weights[at].indices);
         laya_release(allocator, weights[at].lut);
         weights[at].indices = weights[at].lut = NULL;
+        weights[at].indices_size = weights[at].lut_size = 0;
     }
 }

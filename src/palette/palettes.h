@@ -60,8 +60,9 @@ void laya_palettes_release(laya_palette_weight *weights, uint32_t count, const l
 /*
  * Put constexpr_lut_to_dense operations in the place of the constants that have tables, under the same value names, and
  * raise opset and specification version where the form needs it (all functions of the program). Tables and indices are
- * not copied: the weights must outlive the program. Errors: UNSUPPORTED (an operation that the raised opset has not or
- * types otherwise), MEMORY.
+ * not copied: the weights must outlive the program. Where no weight has a table nothing changes. Errors: UNSUPPORTED (an
+ * operation that the raised opset has not or types otherwise, an opset that is not known here, several specializations;
+ * the program is unchanged then), MEMORY.
  */
 laya_status laya_palettes_rewrite(laya_mil_program *program, const laya_palette_weight *weights, uint32_t count,
                                   bool grouped_form, laya_error *error);

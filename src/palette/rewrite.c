@@ -111,9 +111,9 @@ static laya_status put_palette(const rewriter *r, const laya_palette_weight *wei
 }
 
 /* ------------------------------------------------------------------ the opset
- * What changes between opsets for the operations that are known here: the types that they take, which their inference
- * shows, and parameters that are new. These must be there: the ones that came, batch_dims and validate_indices of
- * gather, came when indices changed their meaning, so an older gather is refused.
+ * What changes from CoreML5 to CoreML9 for the operations that are known here: the types that they take, which their
+ * inference shows, and the parameters of gather. It got batch_dims, then validate_indices, and negative indices lost
+ * their meaning. A parameter that has a default must be written, so an older gather is refused.
  */
 
 static const char *missing_parameter(const laya_mil_op *op, laya_mil_opset opset)

@@ -6,7 +6,6 @@
 #include "coreml/listing.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 /* A constant that may be a weight, and how it is used. */

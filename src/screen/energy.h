@@ -16,7 +16,8 @@ typedef struct laya_energies laya_energies;
  *
  * bundle  its directory, or its package
  *
- * Errors: IO, FORMAT (fixture; a checkpoint that the bundle was not made from), UNSUPPORTED, STOPPED, MEMORY, SYSTEM.
+ * Errors: IO, FORMAT (fixture; a checkpoint that the bundle was not made from; a package that this version exports
+ * otherwise), UNSUPPORTED (a bundle that has palettes, or is no body), INPUT (a question), STOPPED, MEMORY, SYSTEM.
  */
 laya_status laya_energies_measure(const char *bundle, const char *model_directory, const char *fixture,
                                   unsigned threads, const laya_allocator *allocator, const laya_progress *progress,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What screen, gated palettes and the allocation of bits share: one reference, a gate on a bundle that has no name yet. */
+/* What screen, gated palettes and the allocation of bits share: one reference, a gate, its key figures. */
 #ifndef LAYA_SCREEN_GATED_H
 #define LAYA_SCREEN_GATED_H
 
@@ -40,8 +40,8 @@ void laya_gate_reference_close(laya_gate_reference *made);
  *
  * job      without bits and choice.bits; choice.energy may be set
  * options  with a reference; its progress is not called, but the job's
- * output   an existing directory that is empty; it receives the bundle, whose manifest says nothing of a gate yet. After
- *          an error it may hold anything
+ * output   an existing directory that is empty; it receives the bundle, whose manifest says nothing of a gate yet.
+ *          After an error it may hold anything
  * result   receives the gate of the bundle; close its report
  *
  * Errors: as laya_palettize; UNSUPPORTED also when no palette was found to pass, or the parent itself does not.

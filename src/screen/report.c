@@ -4,6 +4,8 @@
 
 #include "base/error.h"
 
+#include <math.h>
+
 const laya_screen_variant laya_screen_variants[LAYA_SCREEN_VARIANTS] = {
     {"w8-uniform-g32", LAYA_PALETTE_UNIFORM, 8, 32},   {"w8-uniform-g4", LAYA_PALETTE_UNIFORM, 8, 4},
     {"w8-kmeans-g32", LAYA_PALETTE_KMEANS, 8, 32},     {"w6-kmeans-g32", LAYA_PALETTE_KMEANS, 6, 32},
@@ -103,12 +105,33 @@ static void write_energy(laya_json_writer *w, const laya_energy_facts *energy)
     laya_json_end(w, '}');
 }
 
-static void write_gate(laya_json_writer *w, const laya_gate_result *result)
+/* The gates that a validation did not pass. */
+static void write_failed(laya_json_writer *w, laya_json_value gates)
 {
+    laya_json_name(w, "failed");
+    laya_json_begin(w, '[');
+    for (laya_json_iterator it = laya_json_first(gates); laya_json_present(it.value); laya_json_next(&it)) {
+        size_t size;
+        laya_json_value passed = laya_json_get(it.value, "passed");
+        const char *name = laya_json_text(it.key, &size);
+        if (laya_json_present(passed) && laya_json_typeof(passed) == LAYA_JSON_FALSE)
+            laya_json_put_string(w, name, size);
+    }
+    laya_json_end(w, ']');
+}
+
+/* Of a validation report. */
+static void write_gate(laya_json_writer *w, const laya_gate_result *result, laya_json_value validation)
+{
+    double action = NAN;
+    laya_json_value worst = laya_json_get(laya_json_get(validation, "worst"), "action_probability_error");
+    laya_json_to_double(laya_json_get(worst, "value"), &action);
     laya_json_name(w, "gate");
     laya_json_begin(w, '{');
     laya_member_bool(w, "passed", result->gate.passed);
+    write_failed(w, laya_json_get(validation, "gates"));
     laya_member_double(w, "probability_error", result->gate.probability_error);
+    laya_member_double(w, "action_probability_error", action);
     laya_member_double(w, "action_logit_error", result->gate.action_logit_error);
     laya_json_member_uint(w, "argmax_changes", result->argmax_changes);
     laya_json_member_uint(w, "near_ties", result->near_ties);
@@ -134,9 +157,14 @@ static void write_bytes(laya_json_writer *w, const char *name, uint64_t before, 
     laya_json_end(w, '}');
 }
 
-static void write_made(laya_json_writer *w, const laya_screen_row *row, bool weighted)
+static laya_status write_made(laya_json_writer *w, const laya_screen_row *row, bool weighted, laya_error *error)
 {
-    laya_json_member_string(w, "package_sha256", row->package_sha256);
+    laya_json validation;
+    size_t size;
+    const char *text = laya_report_json(row->result.report, &size);
+    LAYA_TRY(laya_json_parse(&validation, text, size, &w->out->allocator, error));
+    laya_json_value root = laya_json_root(&validation);
+    copy_member(w, laya_json_get(root, "package"), "package_sha256");
     laya_json_member_uint(w, "weights", row->weights);
     write_bytes(w, "weight_bytes", row->weights_before, row->weights_after);
     write_bytes(w, "package_bytes", row->package_before, row->package_after);
@@ -147,10 +175,13 @@ static void write_made(laya_json_writer *w, const laya_screen_row *row, bool wei
     else
         laya_json_put_raw(w, "null");
     laya_json_member_round4(w, "seconds", row->seconds);
-    write_gate(w, &row->result);
+    write_gate(w, &row->result, root);
+    laya_json_close(&validation);
+    return LAYA_OK;
 }
 
-static void write_row(laya_json_writer *w, const laya_screen_variant *variant, const laya_screen_row *row)
+static laya_status write_row(laya_json_writer *w, const laya_screen_variant *variant, const laya_screen_row *row,
+                             laya_error *error)
 {
     laya_json_begin(w, '{');
     laya_json_member_string(w, "name", variant->name);
@@ -163,16 +194,17 @@ static void write_row(laya_json_writer *w, const laya_screen_variant *variant, c
         laya_json_put_raw(w, "null");
     laya_json_member_string(w, "status", row->made ? "made" : "not_made");
     if (row->made)
-        write_made(w, row, variant->mode == LAYA_PALETTE_WEIGHTED);
+        LAYA_TRY(write_made(w, row, variant->mode == LAYA_PALETTE_WEIGHTED, error));
     else
         laya_json_member_string(w, "reason", row->reason);
     laya_json_end(w, '}');
+    return LAYA_OK;
 }
 
 /* ------------------------------------------------------------------ the document */
 
-static void write_document(laya_json_writer *w, const laya_screen_results *results, laya_json_value parent,
-                           bool passed)
+static laya_status write_document(laya_json_writer *w, const laya_screen_results *results, laya_json_value parent,
+                                  bool passed, laya_error *error)
 {
     laya_json_begin(w, '{');
     laya_json_member_string(w, "format", LAYA_SCREEN_FORMAT);
@@ -187,17 +219,19 @@ static void write_document(laya_json_writer *w, const laya_screen_results *resul
     laya_json_member_uint(w, "workers", results->workers);
     laya_json_name(w, "parent");
     laya_json_begin(w, '{');
-    write_gate(w, &results->parent);
+    write_gate(w, &results->parent, parent);
     laya_json_end(w, '}');
     laya_json_name(w, "variants");
     laya_json_begin(w, '[');
-    for (size_t at = 0; at < LAYA_SCREEN_VARIANTS; at++) write_row(w, &laya_screen_variants[at], &results->rows[at]);
+    for (size_t at = 0; at < LAYA_SCREEN_VARIANTS; at++)
+        LAYA_TRY(write_row(w, &laya_screen_variants[at], &results->rows[at], error));
     laya_json_end(w, ']');
     write_study(w);
     laya_json_member_string(w, "placement", LAYA_NOT_MEASURED);
     laya_json_member_string(w, "timings", LAYA_NOT_MEASURED);
     laya_write_origin(w);
     laya_json_end(w, '}');
+    return LAYA_OK;
 }
 
 laya_status laya_screen_report(const laya_screen_results *results, const laya_allocator *allocator,
@@ -213,8 +247,8 @@ laya_status laya_screen_report(const laya_screen_results *results, const laya_al
     if (status == LAYA_OK) {
         made->passed = true;
         for (size_t at = 0; at < LAYA_SCREEN_VARIANTS; at++) made->passed = made->passed && results->rows[at].made;
-        write_document(&made->writer, results, laya_json_root(&parent), made->passed);
-        status = laya_report_finish(made, error);
+        status = write_document(&made->writer, results, laya_json_root(&parent), made->passed, error);
+        if (status == LAYA_OK) status = laya_report_finish(made, error);
         if (status == LAYA_OK)
             *report = made;
         else

@@ -22,14 +22,13 @@ extern const laya_screen_variant laya_screen_variants[LAYA_SCREEN_VARIANTS];
 
 typedef struct laya_screen_row {
     bool made;
-    char reason[LAYA_MESSAGE_SIZE]; /* why it was not made */
-    char package_sha256[65];
+    char reason[LAYA_MESSAGE_SIZE];         /* why it was not made */
     uint32_t weights;                       /* that have tables */
     uint64_t weights_before, weights_after; /* bytes of all selected weights */
     uint64_t package_before, package_after; /* bytes of all files of the package */
     laya_palette_error errors;              /* of all selected weights */
     double seconds;                         /* that palettizing took */
-    laya_gate_result result;                /* without its report */
+    laya_gate_result result;                /* close its report */
 } laya_screen_row;
 
 typedef struct laya_screen_results {
@@ -37,7 +36,7 @@ typedef struct laya_screen_results {
     const char *reference;    /* file for the report; NULL: it was temporary */
     unsigned workers;         /* at least 1 */
     laya_energy_facts energy; /* of the weighted variants */
-    laya_gate_result parent;  /* with its report */
+    laya_gate_result parent;  /* the same */
     laya_screen_row rows[LAYA_SCREEN_VARIANTS];
 } laya_screen_results;
 

@@ -203,32 +203,13 @@ static laya_status make_bundle(screen *s, const laya_screen_variant *variant, co
     return LAYA_OK;
 }
 
-/* The package's hash, as the validation has it. */
-static laya_status take_hash(laya_screen_row *row, const laya_report *report, laya_error *error)
-{
-    laya_json doc;
-    size_t size;
-    const char *text = laya_report_json(report, &size);
-    LAYA_TRY(laya_json_parse(&doc, text, size, &report->allocator, error));
-    const char *hash = laya_json_text(laya_json_get(laya_json_get(laya_json_root(&doc), "package"), "package_sha256"),
-                                      &size);
-    if (hash && size < sizeof row->package_sha256) memcpy(row->package_sha256, hash, size);
-    laya_json_close(&doc);
-    return LAYA_OK;
-}
-
 static laya_status validate_bundle(screen *s, const char *name, const char *directory, laya_screen_row *row,
                                    laya_error *error)
 {
     s->validate.progress = laya_stages_next(&s->stages, UNITS_GATE);
     LAYA_TRY(laya_gate_run(directory, &s->validate, &row->result, error));
-    laya_report *report = row->result.report;
-    row->result.report = NULL;
-    laya_status status = take_hash(row, report, error);
-    if (status == LAYA_OK) status = laya_palette_bundle_gate(directory, &row->result.gate, &s->allocator, error);
-    if (status == LAYA_OK) status = save_validation(s, name, report, error);
-    laya_report_close(report);
-    return status;
+    LAYA_TRY(laya_palette_bundle_gate(directory, &row->result.gate, &s->allocator, error));
+    return save_validation(s, name, row->result.report, error);
 }
 
 static laya_status run_variant(screen *s, size_t at, laya_error *error)
@@ -287,6 +268,7 @@ static laya_status screen_bundle(screen *s, const char *output, laya_report **re
     laya_gate_reference_close(&s->recorded);
     laya_energies_close(s->energies);
     laya_report_close(s->results.parent.report);
+    for (size_t at = 0; at < LAYA_SCREEN_VARIANTS; at++) laya_report_close(s->results.rows[at].result.report);
     laya_release(&s->allocator, s->reference);
     if (!output) {
         laya_remove_tree(s->folder);

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* The next corner of the lower convex hull after `from`: the point that costs least error per byte; NULL: none is smaller. */
+/* The next corner of the lower convex hull: the point that costs least error per byte; NULL: none is smaller. */
 static const laya_bit_point *next_corner(const laya_bit_point *points, const laya_bit_point *from, double *slope)
 {
     const laya_bit_point *best = NULL;

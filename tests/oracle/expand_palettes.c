@@ -4,7 +4,7 @@
  *
  *   laya-expand-palettes PACKAGE OUTPUT
  *
- * OUTPUT receives, for each constexpr_lut_to_dense operation of the function "main": 4 bytes size of the value's name,
+ * OUTPUT receives, for each constexpr_lut_to_dense operation of the first function: 4 bytes size of the value's name,
  * the name, 8 bytes size of the elements, the elements as their type is stored, little-endian.
  */
 #include "base/error.h"

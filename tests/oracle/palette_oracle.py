@@ -2,13 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compare the tables of laya_group_make with coremltools' palettization of the same tensors.
 
-    palette_oracle.py --driver PATH [--jobs N]
+    palette_oracle.py --driver PATH [--jobs N] [--only NAME]
 
 For every tensor, bit width and group size, coremltools' own pass (palettize_weights.blockwise_compress) makes tables
 and indices, and so does laya-palettize-tensor:
 
 kmeans    where coremltools is exact (fp16, groups of 10,000 elements and more; its dynamic programme kmeans1d): equal
-          to the last bit. Elsewhere (scikit-learn): our squared error is not above its.
+          to the last bit. Where two divisions are equally good, which fractions show, its float64 sums decide by
+          chance; ours must have the last border further left. Elsewhere (scikit-learn): our squared error is not
+          above its.
 uniform   indices equal; tables equal to those that its formula gives with a scale in float64, as under NumPy 1
           (NumPy 2 rounds the scale to the weights' type first).
 unique    equal, and the same number of bits.
@@ -55,6 +57,7 @@ def named_tensors():
         "demo Wi": demo.tensor("encoder.layers.2.mlp.Wi.weight"),
         "demo Wo": demo.tensor("encoder.layers.3.mlp.Wo.weight"),
         "tiny Wqkv": tiny.tensor("encoder.layers.1.attn.Wqkv.weight"),
+        "tiny attention Wo": tiny.tensor("encoder.layers.4.attn.Wo.weight"),
         "tiny linear1": tiny.tensor("head.layers.0.linear1.weight"),
         "normal": (rng.standard_normal((128, 768)) * 0.05).astype(np.float16),
         "outliers": (rng.standard_t(2, (64, 512)) * 0.02).astype(np.float16),
@@ -101,7 +104,8 @@ class Driver:
         """Tables, or the text of the error."""
         rows, row = tensor.shape
         tensor.tofile(self.paths[0])
-        command = [self.program, TYPES[tensor.dtype], str(rows), str(row), str(group), mode, str(bits)] + self.paths[:2]
+        command = [self.program, TYPES[tensor.dtype], str(rows), str(row), str(group), mode, str(bits)]
+        command += self.paths[:2]
         if energy is not None:
             energy.astype(np.float32).tofile(self.paths[2])
             command.append(self.paths[2])
@@ -151,6 +155,37 @@ def partition_error(values, indices):
     return float(error)
 
 
+def exact_gain(distinct, weights, labels):
+    """Sum of S^2 / W over the clusters, which is larger the smaller the squared error is; without rounding."""
+    sums, totals = collections.Counter(), collections.Counter()
+    for value, weight, label in zip(distinct.tolist(), weights.tolist(), labels.tolist()):
+        sums[label] += fractions.Fraction(weight) * fractions.Fraction(value)
+        totals[label] += fractions.Fraction(weight)
+    return sum(sums[label] ** 2 / totals[label] for label in totals)
+
+
+def equal_bits(values, ours, theirs):
+    """Whether tables and indices are equal; False: another division, equally well, ours the one that it must be."""
+    equal = True
+    for at, group in enumerate(values):
+        if (ours.indices[at] == theirs.indices[at]).all():
+            same_bits(ours.luts[at], theirs.luts[at], "tables")
+            continue
+        equal = False
+        distinct, first, counts = np.unique(group, return_index=True, return_counts=True)
+        mine, other = ours.indices[at][first].astype(int), theirs.indices[at][first].astype(int)
+        same_bits(mine[np.searchsorted(distinct, group)], ours.indices[at].astype(int), "indices of equal values")
+        if exact_gain(distinct, counts, mine) != exact_gain(distinct, counts, other):
+            raise ValueError("indices: %d of %d values differ" % (np.count_nonzero(mine != other), len(distinct)))
+        last = np.nonzero(mine != other)[0][-1]
+        if mine[last] < other[last]:
+            raise ValueError("of equal divisions the last border is not the leftmost")
+        for entry in range(ours.luts.shape[1]):
+            if ((mine == entry) == (other == entry)).all():
+                same_bits(ours.luts[at][entry:entry + 1], theirs.luts[at][entry:entry + 1], "tables")
+    return equal
+
+
 # ---------------------------------------------------------------- modes
 
 def check_said(values, ours, said):
@@ -171,9 +206,8 @@ def check_kmeans(tensor, group, bits, driver):
     values = tensor.reshape(ours.indices.shape)
     check_said(values, ours, said)
     if tensor.dtype == np.float16 and values.shape[1] >= EXACT:
-        same_bits(ours.luts, theirs.luts, "tables")
-        same_bits(ours.indices, theirs.indices, "indices")
-        return "kmeans, equal bits", None
+        equal = equal_bits(values, ours, theirs)
+        return "kmeans, " + ("equal bits" if equal else "an equally good division"), None
     mine, other = squared_error(values, ours.dense()), squared_error(values, theirs.dense())
     best, reached = partition_error(values, ours.indices), partition_error(values, theirs.indices)
     if not best <= reached * (1 + 1e-12) + 1e-30:
@@ -233,15 +267,6 @@ def energies(row):
     return energy
 
 
-def exact_gain(distinct, weights, labels):
-    """Sum of S^2 / W over the clusters, which is larger the smaller the squared error is; without rounding."""
-    sums, totals = collections.Counter(), collections.Counter()
-    for value, weight, label in zip(distinct.tolist(), weights.tolist(), labels.tolist()):
-        sums[label] += fractions.Fraction(weight) * fractions.Fraction(value)
-        totals[label] += fractions.Fraction(weight)
-    return sum(sums[label] ** 2 / totals[label] for label in totals)
-
-
 def check_weighted(tensor, group, bits, driver):
     rows, row = tensor.shape
     energy = energies(row)
@@ -299,18 +324,21 @@ def run_check(check, driver):
 
 
 def run_part(arguments):
-    program, part, parts = arguments
+    program, part, parts, only = arguments
+    checks = [check for check in all_checks() if only in (None, check[0])]
     with tempfile.TemporaryDirectory() as folder:
         driver = Driver(program, folder)
-        return [run_check(check, driver) for at, check in enumerate(all_checks()) if at % parts == part]
+        return [run_check(check, driver) for at, check in enumerate(checks) if at % parts == part]
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--driver", required=True, help="laya-palettize-tensor")
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--only", help="tensor")
     arguments = parser.parse_args()
-    parts = [(os.path.abspath(arguments.driver), part, arguments.jobs) for part in range(arguments.jobs)]
+    driver = os.path.abspath(arguments.driver)
+    parts = [(driver, part, arguments.jobs, arguments.only) for part in range(arguments.jobs)]
     with concurrent.futures.ProcessPoolExecutor(arguments.jobs) as pool:
         outcomes = [outcome for part in pool.map(run_part, parts) for outcome in part]
     failed = [outcome for outcome in outcomes if outcome.message]

@@ -4,8 +4,9 @@
  *
  *   laya-palettize-tensor fp16|fp32 ROWS ROW GROUP MODE BITS INPUT OUTPUT [ENERGY]
  *
- * INPUT holds ROWS * ROW little-endian weights, ENERGY ROW floats; GROUP rows share a table. OUTPUT receives the tables of all groups, then
- * the indices of all weights, a byte each. A line for each group is printed: distinct values, squared error.
+ * INPUT holds ROWS * ROW little-endian weights, ENERGY ROW floats; GROUP rows share a table. OUTPUT receives the tables
+ * of all groups, then the indices of all weights, a byte each. A line for each group is printed: distinct values,
+ * squared error.
  */
 #include "base/error.h"
 #include "base/file.h"

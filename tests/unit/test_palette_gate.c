@@ -167,7 +167,7 @@ static double least_error(const uint64_t *before, const laya_bit_point *points, 
     return least;
 }
 
-/* Every prefix of the steps is a choice that nothing as small undercuts; small whole numbers, so that sums are exact. */
+/* Every prefix of the steps is a choice that nothing as small undercuts. Whole numbers, so that sums are exact. */
 static void test_steps_are_optimal(void **state)
 {
     (void)state;
@@ -524,7 +524,7 @@ static void test_both_optima(void **state)
 /* ------------------------------------------------------------------ bits for each weight */
 
 /* The target is met by a run of our own, with fewer bytes than all weights at 8 bits. */
-static void check_target(laya_palette_mode mode, double target)
+static void check_target(laya_palette_mode mode, uint32_t group_size, double target)
 {
     folder f;
     manifest m, wide;
@@ -534,6 +534,7 @@ static void check_target(laya_palette_mode mode, double target)
     make_folder(&f);
     laya_palettize_options options = options_of(&f, mode, 8);
     options.target_error = target;
+    options.group_size = group_size;
     options.progress = (laya_progress){&h, report};
     palettize(&f, &options, f.output);
     assert_int_equal(h.done, h.total);
@@ -556,6 +557,7 @@ static void check_target(laya_palette_mode mode, double target)
     }
     assert_true(several);
     laya_palettize_options eight = options_of(&f, LAYA_PALETTE_KMEANS, 8);
+    eight.group_size = group_size;
     palettize(&f, &eight, test_join(other, f.path, "eight"));
     open_manifest(&wide, other);
     assert_true(number(m.palette, "weight_bytes_after") < number(wide.palette, "weight_bytes_after"));
@@ -567,13 +569,13 @@ static void check_target(laya_palette_mode mode, double target)
 static void test_target(void **state)
 {
     (void)state;
-    check_target(LAYA_PALETTE_KMEANS, 0.01);
+    check_target(LAYA_PALETTE_KMEANS, 0, 0.01);
 }
 
 static void test_weighted_target(void **state)
 {
     (void)state;
-    check_target(LAYA_PALETTE_WEIGHTED, 0.02);
+    check_target(LAYA_PALETTE_WEIGHTED, 64, 0.02);
 }
 
 /* The same package for any number of workers, and from a reference as from its fixture. */
@@ -632,6 +634,7 @@ static void test_targets_out_of_reach(void **state)
     make_folder(&f);
     laya_palettize_options options = options_of(&f, LAYA_PALETTE_KMEANS, 8);
     options.target_error = 1e-12;
+    options.group_size = 0;
     expect_failure(&f, &options, LAYA_ERROR_UNSUPPORTED, "without palettes already");
     remove_folder(&f);
 }
@@ -720,6 +723,7 @@ static void test_interrupts(void **state)
     const uint64_t parts[] = {0, 1, 3, 5, 7, 9};
     check_interrupts(options, &f, parts, sizeof parts / sizeof *parts);
     options.mode = LAYA_PALETTE_UNIFORM;
+    options.group_size = 0;
     options.target_error = 0.02;
     check_interrupts(options, &f, parts + 2, TEST_SANITIZED ? 1 : 3);
     remove_folder(&f);

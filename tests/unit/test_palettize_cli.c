@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "laya/palette.h"
 
 #include <dirent.h>
 #include <math.h>
@@ -600,7 +601,7 @@ static void expect_row(laya_json_value row, size_t at)
     expect_text(row, "mode", expected[at].mode);
     expect_text(row, "status", "made");
     assert_true(number(row, "bits") == expected[at].bits);
-    if (expected[at].group_size)
+    if (expected[at].group_size > 0)
         assert_true(number(row, "group_size") == expected[at].group_size);
     else
         assert_true(is_null(row, "group_size"));
@@ -701,12 +702,24 @@ static void make_other_parent(char path[TEST_PATH_SIZE])
     test_export(checkpoint, LAYA_GRAPH_LEAN, LAYA_PACKAGE_FP16, LENGTH, false, test_join(path, shelter, "other"));
 }
 
+/* A screen of the small bundle, which is made where it is not there. */
+static laya_screen_options small_screen(char other[TEST_PATH_SIZE])
+{
+    laya_screen_options options;
+    test_join(other, shelter, "other");
+    if (access(other, F_OK) != 0) make_other_parent(other);
+    laya_screen_options_init(&options);
+    options.fixture = fixture;
+    options.workers = 1;
+    return options;
+}
+
 /* A table for people; variants that cannot be made have a line of their own, and the exit code tells. */
 static void test_table(void **state)
 {
     (void)state;
     char other[TEST_PATH_SIZE];
-    make_other_parent(other);
+    small_screen(other);
     setenv("TMPDIR", folder, 1);
     test_outcome o = test_run_layac(shelter, 7,
                                     TEST_LIST("palettize", "--package", other, "--screen", "--fixture", fixture,
@@ -720,8 +733,9 @@ static void test_table(void **state)
             assert_contains(text, "NOT MADE: ");
             assert_contains(text, "144");
         } else {
-            assert_true(test_contains(text, " pass ") || test_contains(text, " FAIL "));
-            assert_contains(text, " yes ");
+            bool fails = test_contains(text, "  fails: ");
+            text[strcspn(text, "|")] = '\0'; /* the study's columns */
+            assert_contains(text, fails ? "  FAIL" : "  pass");
         }
         free(text);
     }
@@ -731,6 +745,130 @@ static void test_table(void **state)
     assert_contains(o.out, "\nW8 ");
     test_outcome_close(&o);
     expect_nothing();
+}
+
+/* ------------------------------------------------------------------ the call */
+
+static void expect_argument(const laya_screen_options *options, const char *package, const char *directory,
+                            const char *reason)
+{
+    laya_report *report = NULL;
+    laya_error error;
+    assert_int_equal(laya_screen(package, options, directory, &report, &error), LAYA_ERROR_ARGUMENT);
+    assert_contains(error.message, reason);
+    assert_null(report);
+}
+
+static void test_arguments(void **state)
+{
+    (void)state;
+    char other[TEST_PATH_SIZE];
+    laya_error error;
+    laya_screen_options good = small_screen(other), bad = good;
+    expect_argument(NULL, other, output, "options must not be NULL");
+    expect_argument(&good, NULL, output, "package must not be NULL");
+    expect_argument(&good, other, "", "output must name a new directory");
+    assert_int_equal(laya_screen(other, &good, output, NULL, &error), LAYA_ERROR_ARGUMENT);
+    bad.size--;
+    expect_argument(&bad, other, output, "options.size");
+    bad = good;
+    bad.repeats = 0;
+    expect_argument(&bad, other, output, "repeats must be at least 1");
+    bad = good;
+    bad.fixture = NULL;
+    expect_argument(&bad, other, output, "fixture must not be NULL");
+    bad = good;
+    bad.workers = 1025;
+    expect_argument(&bad, other, output, "workers: expected at most 1024, found 1025");
+    expect_nothing();
+}
+
+typedef struct watch {
+    unsigned reports, requests;
+    unsigned stop_at; /* the request that is answered with yes; 0: none */
+    uint64_t done, total;
+    bool orderly;
+} watch;
+
+static void see_progress(void *user, uint64_t done, uint64_t total)
+{
+    watch *w = user;
+    w->orderly = w->orderly && done >= w->done && done <= total && (w->total == 0 || w->total == total);
+    w->done = done;
+    w->total = total;
+    w->reports++;
+}
+
+static int see_request(void *user)
+{
+    watch *w = user;
+    w->requests++;
+    return w->stop_at && w->requests >= w->stop_at;
+}
+
+static laya_status watched_screen(watch *w, laya_error *error)
+{
+    char other[TEST_PATH_SIZE];
+    laya_report *report;
+    laya_screen_options options = small_screen(other);
+    *w = (watch){.stop_at = w->stop_at, .orderly = true};
+    options.progress = (laya_progress){w, see_progress};
+    options.interrupt = (laya_interrupt){w, see_request};
+    laya_status status = laya_screen(other, &options, output, &report, error);
+    assert_int_equal(report != NULL, status == LAYA_OK);
+    laya_report_close(report);
+    assert_true(w->orderly);
+    return status;
+}
+
+/* Progress runs to its end; wherever it is stopped, nothing is left. */
+static void test_progress_and_stop(void **state)
+{
+    (void)state;
+    laya_error error;
+    watch w = {0};
+    setenv("TMPDIR", folder, 1);
+    assert_int_equal(watched_screen(&w, &error), LAYA_OK);
+    assert_true(w.done == w.total && w.reports >= 24 && w.reports <= 200);
+    test_remove_tree(output);
+    const unsigned requests = w.requests;
+    assert_true(requests > 40);
+    for (unsigned at = 1; at <= 6; at++) {
+        w.stop_at = 1 + (requests - 1) * (at - 1) / 5;
+        assert_int_equal(watched_screen(&w, &error), LAYA_ERROR_STOPPED);
+        expect_nothing();
+    }
+    unsetenv("TMPDIR");
+}
+
+/* Allocations that fail, here and there: MEMORY, and nothing is left. */
+static void test_memory_fails(void **state)
+{
+    (void)state;
+    char other[TEST_PATH_SIZE];
+    test_memory memory;
+    laya_report *report;
+    laya_error error;
+    laya_bundle_options bundle;
+    laya_screen_options options = small_screen(other);
+    test_memory_init(&memory);
+    laya_bundle_options_init(&bundle);
+    bundle.allocator = memory.hooks;
+    options.bundle = &bundle;
+    setenv("TMPDIR", folder, 1);
+    test_memory_arm(&memory, 0);
+    assert_int_equal(laya_screen(other, &options, NULL, &report, &error), LAYA_OK);
+    laya_report_close(report);
+    assert_int_equal(memory.live, 0);
+    const size_t made = memory.made;
+    enum { POINTS = 12 };
+    for (size_t at = 0; at < POINTS; at++) {
+        test_memory_arm(&memory, 1 + (made - 1) * at / (POINTS - 1));
+        assert_int_equal(laya_screen(other, &options, at % 2 ? output : NULL, &report, &error), LAYA_ERROR_MEMORY);
+        assert_true(memory.failed && memory.live == 0 && !report);
+        expect_nothing();
+    }
+    unsetenv("TMPDIR");
 }
 
 static void test_help(void **state)
@@ -749,10 +887,11 @@ int main(void)
 {
 #define TEST(NAME) cmocka_unit_test_setup_teardown(NAME, make_folder, remove_folder)
     const struct CMUnitTest tests[] = {
-        TEST(test_summary),        TEST(test_per_tensor),   TEST(test_same_bytes),   TEST(test_study_commands),
-        TEST(test_weighted),       TEST(test_failing_gate), TEST(test_target_error), TEST(test_usage),
-        TEST(test_unused_options), TEST(test_screen_usage), TEST(test_refusals),     TEST(test_existing_output),
-        TEST(test_signals),        TEST(test_screen),       TEST(test_table),        TEST(test_help),
+        TEST(test_summary),           TEST(test_per_tensor),   TEST(test_same_bytes),   TEST(test_study_commands),
+        TEST(test_weighted),          TEST(test_failing_gate), TEST(test_target_error), TEST(test_usage),
+        TEST(test_unused_options),    TEST(test_screen_usage), TEST(test_refusals),     TEST(test_existing_output),
+        TEST(test_signals),           TEST(test_screen),       TEST(test_table),        TEST(test_arguments),
+        TEST(test_progress_and_stop), TEST(test_memory_fails), TEST(test_help),
     };
     return cmocka_run_group_tests(tests, make_shelter, remove_shelter);
 }

@@ -73,16 +73,28 @@ static void put_note(laya_json_value value)
 
 /* ------------------------------------------------------------------ the study's table */
 
-/* Columns of a gate: "probability argmax stable action-logit gate". */
-static void put_gate(laya_json_value gate, bool repeated)
+/* Columns of a gate: "probability action argmax action-logit gate". */
+static void put_gate(laya_json_value gate)
 {
     char changes[CELL] = "-";
     if (laya_json_present(gate))
         snprintf(changes, sizeof changes, "%u/%u", count_of(gate, "argmax_changes"), count_of(gate, "evaluated"));
     put_number(11, gate, "probability_error", PROBABILITY);
-    printf(" %7s %6s", changes, !repeated ? "-" : is_true(gate, "stable") ? "yes" : "NO");
+    put_number(9, gate, "action_probability_error", PROBABILITY);
+    printf(" %7s", changes);
     put_number(12, gate, "action_logit_error", PROBABILITY);
     printf("  %-4s", verdict(gate));
+}
+
+/* Which gates failed, at the end of a line. */
+static void put_failed(laya_json_value gate)
+{
+    laya_json_iterator it = laya_json_first(laya_json_get(gate, "failed"));
+    for (bool first = true; laya_json_present(it.value); laya_json_next(&it), first = false) {
+        fputs(first ? "  fails: " : ", ", stdout);
+        put_text(it.value, 0);
+    }
+    putchar('\n');
 }
 
 static void put_study(laya_json_value study)
@@ -92,12 +104,11 @@ static void put_study(laya_json_value study)
     put_number(12, study, "action_logit_error", RATIO);
     printf("  %-4s", verdict(study));
     put_number(8, study, "seconds", RATIO);
-    putchar('\n');
 }
 
-static void put_variant(laya_json_value variant, laya_json_value study, bool repeated)
+static void put_variant(laya_json_value variant, laya_json_value study)
 {
-    laya_json_value bytes = laya_json_get(variant, "package_bytes");
+    laya_json_value bytes = laya_json_get(variant, "package_bytes"), gate = laya_json_get(variant, "gate");
     put_text(laya_json_get(variant, "name"), NAME_WIDTH);
     if (!laya_json_equals(laya_json_get(variant, "status"), "made")) {
         fputs(" NOT MADE: ", stdout);
@@ -108,30 +119,36 @@ static void put_variant(laya_json_value variant, laya_json_value study, bool rep
     put_number(10, bytes, "after", WHOLE);
     put_number(5, bytes, "ratio", RATIO);
     put_number(9, variant, "relative_error", ERROR);
-    put_gate(laya_json_get(variant, "gate"), repeated);
+    put_gate(gate);
     put_number(8, variant, "seconds", RATIO);
     put_study(study);
+    put_failed(gate);
+}
+
+static void put_parent(laya_json_value gate)
+{
+    layac_print_text(stdout, "parent", strlen("parent"), NAME_WIDTH);
+    printf(" %10s %5s %9s", "", "", "");
+    put_gate(gate);
+    printf(" %8s |", "");
+    put_failed(gate);
 }
 
 static void put_variants(laya_json_value report)
 {
     laya_json_value study = laya_json_get(report, "study");
-    bool repeated = count_of(report, "repeats") > 1;
-    printf("%-*s %68s                | %s\n", (int)NAME_WIDTH, "", "", "the study");
-    printf("%-*s %10s %5s %9s %11s %7s %6s %12s  %-4s %8s | %10s %12s  %-4s %8s\n", (int)NAME_WIDTH, "variant",
-           "bytes", "ratio", "weights", "probability", "argmax", "stable", "action logit", "gate", "seconds",
+    printf("%-*s %86s | the study\n", (int)NAME_WIDTH, "", "");
+    printf("%-*s %10s %5s %9s %11s %9s %7s %12s  %-4s %8s | %10s %12s  %-4s %8s\n", (int)NAME_WIDTH, "variant",
+           "bytes", "ratio", "weights", "probability", "action", "argmax", "action logit", "gate", "seconds",
            "probability", "action logit", "gate", "seconds");
-    layac_print_text(stdout, "parent", strlen("parent"), NAME_WIDTH);
-    printf(" %10s %5s %9s", "", "", "");
-    put_gate(laya_json_get(laya_json_get(report, "parent"), "gate"), repeated);
-    printf(" %8s |\n", "");
+    put_parent(laya_json_get(laya_json_get(report, "parent"), "gate"));
     laya_json_iterator it = laya_json_first(laya_json_get(report, "variants"));
     for (; laya_json_present(it.value); laya_json_next(&it)) {
         size_t size;
         char name[CELL] = "";
         const char *text = laya_json_text(laya_json_get(it.value, "name"), &size);
         if (text && size < sizeof name) memcpy(name, text, size);
-        put_variant(it.value, laya_json_get(study, name), repeated);
+        put_variant(it.value, laya_json_get(study, name));
     }
 }
 
@@ -197,11 +214,11 @@ int layac_print_screen(const char *report, size_t size)
     put_variants(root);
     put_pairs(root);
     putchar('\n');
-    puts(
-        "  bytes, ratio: of all files of the package; weights: squared error relative to the squares of the weights");
-    puts("  changed by palettes; argmax: decisions that differ. A pass is a regression test on this fixture, no "
-         "estimate");
-    puts("  of accuracy.");
+    puts("  bytes, ratio: of all files of the package. weights: squared error of the weights, relative to their "
+         "squares.");
+    puts("  probability, action, action logit: largest errors. argmax: decisions that differ. A pass is a regression "
+         "test");
+    puts("  on this fixture, no estimate of accuracy.");
     put_note(laya_json_get(root, "study_note"));
     laya_json_close(&doc);
     return EXIT_OK;
