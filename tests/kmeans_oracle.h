@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Three slow ways to divide points on a line into clusters of consecutive points with the least squared error, for
- * the tests of src/palette/kmeans.c and as what its speed is compared with. Points are in ascending order, weights are
- * positive, 1 <= clusters <= count; starts receives the first point of each cluster.
+ * the tests of src/palette/kmeans.c and as what its speed is compared with. Points are in ascending order, weights
+ * are positive, 1 <= clusters <= count; starts receives the first point of each cluster.
  */
 #ifndef LAYA_TEST_KMEANS_ORACLE_H
 #define LAYA_TEST_KMEANS_ORACLE_H
@@ -30,8 +30,8 @@ double kmeans_plain(const double *values, const double *weights, uint32_t count,
                     double *second);
 
 /*
- * Dynamic programming by divide and conquer: best beginnings do not decrease, so the middle one halves the work on both
- * sides; O(clusters count log count), with prefix sums. Returns false when there is no memory.
+ * Dynamic programming by divide and conquer: best beginnings do not decrease, so the middle one halves the work on
+ * both sides; O(clusters count log count), with prefix sums. Returns false when there is no memory.
  */
 bool kmeans_divided(const double *values, const double *weights, uint32_t count, uint32_t clusters, uint32_t *starts);
 

@@ -319,8 +319,8 @@ static laya_status make_uniform(laya_grouper *grouper, laya_mil_dtype dtype, uin
     double low = grouper->values[0], steps = entries - 1;
     double range = round_to(grouper->values[grouper->distinct - 1] - low, dtype);
     for (uint32_t at = 0; at < entries; at++) table[at] = round_to(at * (range / steps) + low, dtype);
-    /* rounded up, the range may lead beyond the largest value */
-    if (!isfinite(range) || !isfinite(table[entries - 1]))
+    /* beyond the type, or rounded up so that it leads there */
+    if (!isfinite(table[entries - 1]))
         return laya_fail(
             error, LAYA_ERROR_FORMAT,
             "weights from %g to %g: their range is beyond %s, so that uniform tables cannot be made; use "

@@ -95,9 +95,13 @@ static inline double gain(const laya_kmeans *solver, uint32_t from, uint32_t to)
 /* The value nearest to the mean. */
 static double central_value(const double *values, const double *weights, uint32_t count)
 {
-    double mean = laya_kmeans_mean(values, weights, count);
+    double weight = 0, sum = 0;
     uint32_t at = 0;
-    while (at + 1 < count && fabs(values[at + 1] - mean) <= fabs(values[at] - mean)) at++;
+    for (uint32_t i = 0; i < count; i++) {
+        weight += weights[i];
+        sum += weights[i] * values[i];
+    }
+    while (at + 1 < count && fabs(values[at + 1] - sum / weight) <= fabs(values[at] - sum / weight)) at++;
     return values[at];
 }
 

@@ -18,10 +18,11 @@ void laya_kmeans_close(laya_kmeans *solver);
 /*
  * Divide points into min(count, clusters) clusters of consecutive points with the least sum over all points of
  * weight * (value - mean of its cluster)^2. Of several optima the one whose last cluster begins first, then the one
- * whose last but one does, and so on.
+ * whose last but one does, and so on. Exact up to rounding: errors that differ by less than 2^-50 of the energy (the sum
+ * of weight * value^2 about the mean) count as equal.
  *
  * values   [count] ascending, no two equal, finite
- * weights  [count] positive, finite
+ * weights  [count] positive, finite, none below about 1e-12 of their sum: smaller ones are lost in it
  * starts   [min(count, clusters)] receives the first point of each cluster; starts[0] is 0
  *
  * Errors: MEMORY.

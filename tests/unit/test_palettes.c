@@ -15,6 +15,7 @@
 #include <float.h>
 #include <inttypes.h>
 #include <math.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -382,7 +383,7 @@ static void test_not_finite(void **state)
     for (size_t run = 0; run < 6; run++) {
         laya_mil_dtype dtype = floats[run % 2];
         uint32_t distinct = 77;
-        set_group(g, dtype, 2, (const double[]){1, 2, 3, 4, 5, values[run / 2], NAN, 8}, 8);
+        set_group(g, dtype, 2, (const double[]){1, 2, 3, 4, 5, values[run / 2], values[run / 2], 8}, 8);
         g->source.energy = run % 2 ? g->energies : NULL;
         for (int mode = LAYA_PALETTE_UNIFORM; mode <= (int)LAYA_PALETTE_WEIGHTED; mode++) {
             assert_int_equal(make_group(g, (laya_palette_mode)mode, 8), LAYA_ERROR_FORMAT);
@@ -414,6 +415,17 @@ static void test_too_many_values(void **state)
     assert_contains(error.message, "a group of 4294967295 weights");
     assert_null(grouper);
     laya_grouper_close(NULL);
+}
+
+static void test_sums_of_parts(void **state)
+{
+    (void)state;
+    laya_palette_error whole = {1, 2, 4, 8, 16};
+    laya_palette_error_add(&whole, &(laya_palette_error){32, 64, 128, 256, 9});
+    assert_true(whole.sse == 33 && whole.energy == 66 && whole.weighted_sse == 132 && whole.weighted_energy == 264);
+    assert_true(whole.largest == 16);
+    laya_palette_error_add(&whole, &(laya_palette_error){.largest = 17});
+    assert_true(whole.largest == 17);
 }
 
 /* ------------------------------------------------------------------ energies */
@@ -808,10 +820,11 @@ static void expect_bits(unsigned distinct, unsigned with_three, unsigned without
 {
     for (int three = 0; three < 2; three++) {
         set s = {0};
+        size_t most = three ? 300 : 0; /* begin of the group with the most values */
         laya_palette_weight *weight = add_weight(&s, LAYA_MIL_FP16, 4, 150, 2);
         for (size_t at = 0; at < 600; at++) set_weight(&s, 0, at, at % 300 ? 1 : 0); /* two in all groups … */
         if (distinct == 1) memset(s.bytes[0], 0, 1200);
-        for (size_t at = 0; at < 300 && distinct > 2; at++) set_weight(&s, 0, 300 + at, (double)(at % distinct));
+        for (size_t at = 0; at < 300 && distinct > 2; at++) set_weight(&s, 0, most + at, (double)(at % distinct));
         must_make_set(&s, LAYA_PALETTE_UNIQUE, three, 3);
         unsigned expected = three ? with_three : without;
         if (weight->bits != expected) fail_msg("%u values: %u bits, expected %u", distinct, weight->bits, expected);
@@ -871,16 +884,21 @@ static void test_unique_weights(void **state)
 typedef struct tally {
     atomic_ullong bytes;
     atomic_uint calls;
-    unsigned stop_at; /* call that says stop; 0: none */
+    unsigned stop_from; /* call that says stop first; 0: none */
 } tally;
+
+static laya_status refuse(laya_error *error, laya_status status, const char *message)
+{
+    snprintf(error->message, sizeof error->message, "%s", message);
+    return error->status = status;
+}
 
 static laya_status report(void *user, uint64_t bytes, laya_error *error)
 {
     tally *t = user;
     atomic_fetch_add(&t->bytes, bytes);
-    if (atomic_fetch_add(&t->calls, 1) + 1 != t->stop_at) return LAYA_OK;
-    snprintf(error->message, sizeof error->message, "enough");
-    return error->status = LAYA_ERROR_STOPPED;
+    unsigned call = atomic_fetch_add(&t->calls, 1) + 1;
+    return t->stop_from && call >= t->stop_from ? refuse(error, LAYA_ERROR_STOPPED, "enough") : LAYA_OK;
 }
 
 static void test_meter(void **state)
@@ -905,24 +923,63 @@ static void test_meter(void **state)
     }
 }
 
-/* Threads that are at work finish their group; nothing else is begun. */
 static void test_stop(void **state)
 {
     (void)state;
     for (unsigned threads = 1; threads <= 3; threads++) {
         for (int unique = 0; unique < 2; unique++) {
             set s = {0};
-            tally t = {.stop_at = 4};
+            tally t = {.stop_from = 4};
             const laya_meter meter = {&t, report};
             laya_error error;
             fill_set(&s, 8);
             laya_palette_mode mode = unique ? LAYA_PALETTE_UNIQUE : LAYA_PALETTE_KMEANS;
             assert_int_equal(make_set(&s, mode, true, threads, &meter, &error), LAYA_ERROR_STOPPED);
             assert_string_equal(error.message, "enough");
-            assert_true(atomic_load(&t.calls) < 4 + 2 * 8 * threads); /* at most 8 groups a task */
+            assert_in_range(atomic_load(&t.calls), 4, 3 + threads); /* who was told to stop begins nothing more */
             for (uint32_t at = 0; at < s.count; at++) assert_null(s.weights[at].lut);
             close_set(&s);
         }
+    }
+}
+
+/* Two threads that meet, so that either may be the one that takes the task after that; then both fail. */
+typedef struct duel {
+    atomic_uint met, later_failed;
+    laya_status later; /* what the later task fails with */
+} duel;
+
+static laya_status fight(void *user, uint64_t bytes, laya_error *error)
+{
+    duel *d = user;
+    if (bytes == 2) {
+        atomic_fetch_add(&d->met, 1);
+        while (atomic_load(&d->met) < 2) sched_yield();
+        return LAYA_OK;
+    }
+    if (bytes == 4) {
+        while (!atomic_load(&d->later_failed)) sched_yield();
+        return refuse(error, LAYA_ERROR_IO, "earlier");
+    }
+    atomic_store(&d->later_failed, 1);
+    return refuse(error, d->later, "later");
+}
+
+/* Of two tasks that fail the earlier one is told of, though it fails last; but a wish to stop comes first. */
+static void test_first_failure(void **state)
+{
+    (void)state;
+    for (unsigned run = 0; run < 200; run++) {
+        set s = {0};
+        duel d = {.later = run % 2 ? LAYA_ERROR_STOPPED : LAYA_ERROR_IO};
+        const laya_meter meter = {&d, fight};
+        laya_error error;
+        add_weight(&s, LAYA_MIL_FP16, 2, 1, 1)->bits = 8; /* two groups of 2 bytes, one of 4, one of 8 */
+        add_weight(&s, LAYA_MIL_FP16, 1, 2, 1)->bits = 8;
+        add_weight(&s, LAYA_MIL_FP16, 1, 4, 1)->bits = 8;
+        assert_int_equal(make_set(&s, LAYA_PALETTE_KMEANS, true, 2, &meter, &error), d.later);
+        assert_string_equal(error.message, run % 2 ? "later" : "earlier");
+        close_set(&s);
     }
 }
 
@@ -1026,6 +1083,7 @@ int main(void)
         cmocka_unit_test(test_subnormal_weights),
         cmocka_unit_test(test_not_finite),
         cmocka_unit_test(test_too_many_values),
+        cmocka_unit_test(test_sums_of_parts),
         cmocka_unit_test(test_weighted_by_hand),
         cmocka_unit_test(test_least_energy),
         cmocka_unit_test(test_weighted_is_the_optimum),
@@ -1037,6 +1095,7 @@ int main(void)
         cmocka_unit_test(test_unique_weights),
         cmocka_unit_test(test_meter),
         cmocka_unit_test(test_stop),
+        cmocka_unit_test(test_first_failure),
         cmocka_unit_test(test_spoiled_weights),
         cmocka_unit_test(test_no_memory),
         cmocka_unit_test(test_pages_given_back),

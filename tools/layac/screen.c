@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The report of layac palettize --screen as tables for people: our figures beside the study's, plain beside weighted. */
+/* The report of layac palettize --screen as tables: our figures beside the study's, plain beside weighted. */
 #include "base/json.h"
 #include "layac.h"
 
