@@ -75,18 +75,18 @@ static int by_path(const void *a, const void *b)
     return strcmp(((const laya_bundle_file *)a)->path, ((const laya_bundle_file *)b)->path);
 }
 
-void laya_write_files(laya_json_writer *w, const laya_bundle_file *list, uint32_t count)
+void laya_write_files(laya_json_writer *w, const laya_bundle_file *files, uint32_t count)
 {
-    laya_bundle_file files[LAYA_BUNDLE_MAX_FILES];
-    memcpy(files, list, count * sizeof *files);
-    qsort(files, count, sizeof *files, by_path);
+    laya_bundle_file sorted[LAYA_BUNDLE_MAX_FILES];
+    memcpy(sorted, files, count * sizeof *files);
+    qsort(sorted, count, sizeof *sorted, by_path);
     laya_json_name(w, "files");
     laya_json_begin(w, '{');
     for (uint32_t at = 0; at < count; at++) {
-        laya_json_name(w, files[at].path);
+        laya_json_name(w, sorted[at].path);
         laya_json_begin(w, '{');
-        laya_json_member_string(w, "sha256", files[at].written.sha256);
-        laya_json_member_uint(w, "bytes", files[at].written.size);
+        laya_json_member_string(w, "sha256", sorted[at].written.sha256);
+        laya_json_member_uint(w, "bytes", sorted[at].written.size);
         laya_json_end(w, '}');
     }
     laya_json_end(w, '}');

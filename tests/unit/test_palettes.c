@@ -722,8 +722,8 @@ static void test_packed_by_hand(void **state)
     assert_memory_equal(weight->indices, packed, 4);
     assert_int_equal(weight->lut_size, 3 * 8 * 2);
     for (size_t at = 0; at < 24; at++) {
-        double expected = at % 8 < 3 ? (double)(at / 8 * 3 + at % 8) : 0;
-        assert_true(value_at(weight->lut, LAYA_MIL_FP16, at) == expected);
+        size_t expected = at % 8 < 3 ? at / 8 * 3 + at % 8 : 0;
+        assert_true(value_at(weight->lut, LAYA_MIL_FP16, at) == (double)expected);
     }
     assert_true(weight->errors.sse == 0);
     assert_true(weight->errors.energy == 204); /* squares of 0 … 8 */
