@@ -11,6 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define MAPPED_SLICE ((size_t)4 << 20) /* of a mapped file; a multiple of the page size */
+
 /* ------------------------------------------------------------------ SHA-256 in pieces
  * A laya_hash is libcrypto's context under another name: the struct itself is never defined.
  */
@@ -174,6 +176,17 @@ laya_status laya_output_write(laya_output *output, const void *data, size_t size
         size -= part;
     }
     return output->status;
+}
+
+laya_status laya_output_mapped(laya_output *output, const unsigned char *data, size_t size, laya_error *error)
+{
+    for (size_t at = 0; at < size;) {
+        size_t count = size - at < MAPPED_SLICE ? size - at : MAPPED_SLICE;
+        LAYA_TRY(laya_output_write(output, data + at, count, error));
+        laya_file_forget(data + at, count);
+        at += count;
+    }
+    return LAYA_OK;
 }
 
 laya_status laya_output_zeros(laya_output *output, size_t size, laya_error *error)

@@ -49,6 +49,8 @@ typedef struct laya_output {
 laya_status laya_output_open(laya_output *output, const char *path, const laya_allocator *allocator,
                              const laya_meter *meter, laya_error *error);
 laya_status laya_output_write(laya_output *output, const void *data, size_t size, laya_error *error);
+/* Bytes of a mapped file, whose pages are given back when they were written. Meters are told of them in between. */
+laya_status laya_output_mapped(laya_output *output, const unsigned char *data, size_t size, laya_error *error);
 laya_status laya_output_zeros(laya_output *output, size_t size, laya_error *error);
 /* Flush and close; hex may be NULL. Errors: IO (also what the system reports late, on close). */
 laya_status laya_output_finish(laya_output *output, char hex[65], laya_error *error);

@@ -5,13 +5,13 @@
 
 #include "base/threads.h"
 
+#include "base/clock.h"
 #include "base/error.h"
 
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 /*
@@ -71,13 +71,6 @@ unsigned laya_online_cpus(void)
     return online > 0 && online <= (long)LAYA_MAX_THREADS ? (unsigned)online : online > 0 ? LAYA_MAX_THREADS : 1;
 }
 
-static double seconds(void)
-{
-    struct timespec now;
-    if (clock_gettime(CLOCK_MONOTONIC, &now) != 0) return 0;
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
-
 static void work(laya_pool *pool, unsigned index)
 {
     for (;;) {
@@ -99,8 +92,8 @@ static void wait_for_region(laya_pool *pool, uint64_t seen)
     for (unsigned looks = 0;; looks++) {
         if (is_new(atomic_load(&pool->gate), seen) || atomic_load(&pool->stop)) return;
         if (looks < SPIN_LOADS) continue;
-        if (looks == SPIN_LOADS) limit = seconds() + SPIN_SECONDS;
-        if (seconds() >= limit) break;
+        if (looks == SPIN_LOADS) limit = laya_seconds() + SPIN_SECONDS;
+        if (laya_seconds() >= limit) break;
         sched_yield();
     }
     pthread_mutex_lock(&pool->mutex);
@@ -142,8 +135,8 @@ static void wait_for_workers(laya_pool *pool)
     for (unsigned looks = 0;; looks++) {
         if ((atomic_load(&pool->gate) & GATE_COUNT) == 0) return;
         if (looks < SPIN_LOADS) continue;
-        if (looks == SPIN_LOADS) limit = seconds() + SPIN_SECONDS;
-        if (seconds() >= limit) break;
+        if (looks == SPIN_LOADS) limit = laya_seconds() + SPIN_SECONDS;
+        if (laya_seconds() >= limit) break;
         sched_yield();
     }
     pthread_mutex_lock(&pool->mutex);

@@ -2,6 +2,7 @@
 /* Exporting a bundle: two tasks, one that hashes the checkpoint and one that writes and verifies the package. */
 #include "export/bundle.h"
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/staging.h"
 #include "base/threads.h"
@@ -9,7 +10,6 @@
 
 #include <stdatomic.h>
 #include <string.h>
-#include <time.h>
 
 #define REPORTS 64u /* calls of the progress hook, about */
 #define NO_TASK (-1)
@@ -34,13 +34,6 @@ typedef struct reporter {
     bool caller; /* on the calling thread: the only one that may call the progress hook */
     uint64_t reported;
 } reporter;
-
-static double seconds(void)
-{
-    struct timespec now;
-    if (clock_gettime(CLOCK_MONOTONIC, &now) != 0) return 0;
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
 
 /* ------------------------------------------------------------------ progress, interrupt */
 
@@ -151,7 +144,7 @@ static laya_status fill_staging(job *j, laya_error *error)
 {
     laya_bundle_contents *bundle = &j->bundle;
     const laya_model *model = bundle->model;
-    double start = seconds();
+    double start = laya_seconds();
     LAYA_TRY(laya_export_build(model, bundle->options, &j->program, error));
     /* The checkpoint for its hash; the constants to find equal ones, to write them and to verify them. */
     j->total = model->weight_file.size + 3 * source_bytes(&j->program);
@@ -164,7 +157,7 @@ static laya_status fill_staging(job *j, laya_error *error)
         laya_meter meter = {&self, report};
         LAYA_TRY(laya_host_files_write(bundle, j->staging.directory, &meter, error));
     }
-    bundle->seconds = seconds() - start;
+    bundle->seconds = laya_seconds() - start;
     return laya_bundle_manifest_write(bundle, j->staging.directory, error);
 }
 

@@ -10,9 +10,6 @@
 
 #include <string.h>
 
-/* Written, then forgotten: the pages of the checkpoint do not pile up. A multiple of the page size. */
-#define SLICE ((size_t)4 << 20)
-
 const char *const laya_host_tensor_names[LAYA_HOST_TENSORS] = {"act_head.0.bias",
                                                                "act_head.0.weight",
                                                                "act_head.2.bias",
@@ -50,18 +47,6 @@ static laya_status close_output(bundle_output *out, laya_status status, laya_err
     laya_output_close(&out->output);
     laya_release(&out->bundle->model->allocator, out->path);
     return status;
-}
-
-/* Bytes of a mapping. */
-static laya_status write_mapped(laya_output *output, const unsigned char *data, size_t size, laya_error *error)
-{
-    for (size_t at = 0; at < size;) {
-        size_t count = size - at < SLICE ? size - at : SLICE;
-        LAYA_TRY(laya_output_write(output, data + at, count, error));
-        laya_file_forget(data + at, count);
-        at += count;
-    }
-    return LAYA_OK;
 }
 
 /* ------------------------------------------------------------------ host_weights.safetensors */
@@ -126,7 +111,7 @@ static laya_status write_weights(laya_output *output, const laya_model *model, l
     laya_buffer_close(&header);
     for (size_t at = 0; at < LAYA_HOST_TENSORS && status == LAYA_OK; at++) {
         const laya_tensor *tensor = &entries[at]->tensor;
-        status = write_mapped(output, tensor->data, (size_t)tensor_size(tensor), error);
+        status = laya_output_mapped(output, tensor->data, (size_t)tensor_size(tensor), error);
     }
     return status;
 }
@@ -146,7 +131,7 @@ static laya_status copy_mapped(laya_bundle_contents *bundle, const laya_file *fi
 {
     bundle_output out;
     LAYA_TRY(open_output(&out, bundle, directory, name, meter, error));
-    return close_output(&out, write_mapped(&out.output, file->data, file->size, error), error);
+    return close_output(&out, laya_output_mapped(&out.output, file->data, file->size, error), error);
 }
 
 static laya_status copy_source(laya_bundle_contents *bundle, laya_source_file source, const char *directory,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "gate/benchmark.h"
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "gate/body_timing.h"
 #include "gate/sampler.h"

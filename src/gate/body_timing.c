@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "gate/body_timing.h"
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "gate/statistics.h"
 #include "runtime/bundle.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "gate/comparison.h"
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "gate/sampler.h"
 #include "model/engine.h"

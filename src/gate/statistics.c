@@ -3,14 +3,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <time.h>
-
-double laya_seconds(void)
-{
-    struct timespec time;
-    if (clock_gettime(CLOCK_MONOTONIC, &time) != 0) return 0;
-    return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
-}
 
 static int ascending(const void *a, const void *b)
 {

@@ -5,9 +5,6 @@
 
 #include <stddef.h>
 
-/* Seconds of the monotonic clock. */
-double laya_seconds(void);
-
 /* Sort ascending. Values are finite. */
 void laya_sort(double *values, size_t count);
 

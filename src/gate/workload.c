@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "gate/workload.h"
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/output.h"
 #include "gate/statistics.h"

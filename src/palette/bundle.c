@@ -2,6 +2,7 @@
 /* Making a palettized bundle: the parent verified, tables, package, files of the host, manifest. */
 #include "palette/bundle.h"
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/staging.h"
@@ -12,11 +13,9 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
-#define REPORTS 64u             /* calls of the progress hook, about */
-#define TABLE_STEPS 4u          /* what a byte of a weight takes, beside a byte that is written */
-#define SLICE ((size_t)4 << 20) /* of a file that is copied; a multiple of the page size */
+#define REPORTS 64u    /* calls of the progress hook, about */
+#define TABLE_STEPS 4u /* what a byte of a weight takes, beside a byte that is written */
 
 typedef struct maker {
     laya_palette_contents bundle;
@@ -29,13 +28,6 @@ typedef struct maker {
     _Atomic uint64_t done;
     pthread_t caller; /* the thread that may call the progress hook */
 } maker;
-
-static double seconds(void)
-{
-    struct timespec now;
-    if (clock_gettime(CLOCK_MONOTONIC, &now) != 0) return 0;
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
 
 /* ------------------------------------------------------------------ progress, interrupt */
 
@@ -71,10 +63,7 @@ static laya_status open_parent(maker *m, laya_error *error)
     unsigned workers = job->workers ? job->workers : laya_online_cpus();
     LAYA_TRY(laya_pool_open(workers, &job->allocator, &m->pool, error));
     m->found.pool = m->pool;
-    LAYA_TRY(laya_buckets_find(&m->found, job->parent, error));
-    if (m->found.count != 1)
-        return laya_fail(error, LAYA_ERROR_ARGUMENT, "%s: expected one bundle, found a directory of %zu; name one",
-                         job->parent, m->found.count);
+    LAYA_TRY(laya_buckets_find_one(&m->found, job->parent, error));
     m->bundle.parent = &m->found.buckets[0];
     LAYA_TRY(check_parent(m, error));
     LAYA_TRY(laya_package_open(m->bundle.parent->directory, &job->allocator, &m->package, error));
@@ -205,13 +194,7 @@ static laya_status write_copy(const maker *m, const laya_file *from, const char 
     laya_output output;
     const laya_meter meter = {(void *)m, report};
     LAYA_TRY(laya_output_open(&output, path, &m->bundle.job->allocator, &meter, error));
-    laya_status status = LAYA_OK;
-    for (size_t at = 0; at < from->size && status == LAYA_OK;) {
-        size_t count = from->size - at < SLICE ? from->size - at : SLICE;
-        status = laya_output_write(&output, from->data + at, count, error);
-        laya_file_forget(from->data + at, count);
-        at += count;
-    }
+    laya_status status = laya_output_mapped(&output, from->data, from->size, error);
     if (status == LAYA_OK) status = laya_output_finish(&output, written->sha256, error);
     written->size = output.size;
     laya_output_close(&output);
@@ -305,7 +288,7 @@ static laya_status make(maker *m, const char *output, laya_error *error)
     LAYA_TRY(check_skipped(m, error));
     LAYA_TRY(write_package(m, output, error));
     LAYA_TRY(copy_host(m, output, error));
-    m->bundle.seconds = seconds() - m->start;
+    m->bundle.seconds = laya_seconds() - m->start;
     return laya_palette_manifest_write(&m->bundle, output, error);
 }
 
@@ -315,7 +298,7 @@ static laya_status run(const laya_palette_job *job, const char *output, laya_pal
     laya_palette_job completed = *job;
     completed.allocator = laya_allocator_or_default(&job->allocator);
     job = &completed;
-    maker m = {.bundle = {.job = job}, .found = {.allocator = job->allocator}, .start = seconds(), .scale = 1};
+    maker m = {.bundle = {.job = job}, .found = {.allocator = job->allocator}, .start = laya_seconds(), .scale = 1};
     atomic_init(&m.done, 0);
     m.caller = pthread_self();
     if (figures) *figures = (laya_palette_figures){0};

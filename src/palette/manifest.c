@@ -115,7 +115,7 @@ static void write_skipped(laya_json_writer *w, const laya_palette_contents *bund
     laya_json_end(w, ']');
 }
 
-static void write_energy(laya_json_writer *w, const laya_energy_facts *energy)
+void laya_palette_write_energy(laya_json_writer *w, const laya_energy_facts *energy)
 {
     laya_json_name(w, "energy");
     if (!energy->fixture_sha256) {
@@ -172,7 +172,7 @@ static void write_palette(laya_json_writer *w, const laya_palette_contents *bund
         laya_json_put_repr(w, job->target_error);
     else
         laya_json_put_raw(w, "null");
-    write_energy(w, &job->energy);
+    laya_palette_write_energy(w, &job->energy);
     laya_json_name(w, "weights");
     laya_json_begin(w, '[');
     for (uint32_t at = 0; at < bundle->count; at++) {

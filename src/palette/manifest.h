@@ -28,6 +28,9 @@ uint64_t laya_palette_package_bytes(const laya_bundle_file *files, uint32_t coun
 /* "kmeans, 8 bits, groups of 32": what a job makes, in words; the reader of manifests says the same. */
 void laya_palette_text(const laya_palette_job *job, char text[LAYA_PALETTE_TEXT]);
 
+/* Member "energy": where activations come from; null where none were measured. */
+void laya_palette_write_energy(laya_json_writer *w, const laya_energy_facts *energy);
+
 /* Write manifest.json. Errors: IO, FORMAT (the parent's), MEMORY, SYSTEM. */
 laya_status laya_palette_manifest_write(const laya_palette_contents *bundle, const char *directory,
                                         laya_error *error);

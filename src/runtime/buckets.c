@@ -197,6 +197,14 @@ laya_status laya_buckets_find(laya_bundle *bundle, const char *path, laya_error 
     return check_neighbours(bundle, error);
 }
 
+laya_status laya_buckets_find_one(laya_bundle *bundle, const char *path, laya_error *error)
+{
+    LAYA_TRY(laya_buckets_find(bundle, path, error));
+    if (bundle->count == 1) return LAYA_OK;
+    return laya_fail(error, LAYA_ERROR_ARGUMENT, "%s: expected one bundle, found a directory of %zu; name one", path,
+                     bundle->count);
+}
+
 void laya_buckets_close(laya_bundle *bundle)
 {
     for (size_t at = 0; at < bundle->count; at++) {

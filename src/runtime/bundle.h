@@ -32,6 +32,8 @@ struct laya_bundle {
  * Make bundle->buckets from a path: manifests read, sorted, all of one checkpoint. Errors: as laya_bundle_open.
  */
 laya_status laya_buckets_find(laya_bundle *bundle, const char *path, laya_error *error);
+/* The same where one bundle alone is wanted. Errors: also ARGUMENT (a directory of several). */
+laya_status laya_buckets_find_one(laya_bundle *bundle, const char *path, laya_error *error);
 void laya_buckets_close(laya_bundle *bundle);
 
 /*

@@ -6,10 +6,7 @@
 
 static laya_status find(laya_origin *origin, const char *bundle, const char *model_directory, laya_error *error)
 {
-    LAYA_TRY(laya_buckets_find(&origin->found, bundle, error));
-    if (origin->found.count != 1)
-        return laya_fail(error, LAYA_ERROR_ARGUMENT, "%s: expected one bundle, found a directory of %zu; name one",
-                         bundle, origin->found.count);
+    LAYA_TRY(laya_buckets_find_one(&origin->found, bundle, error));
     origin->manifest = &origin->found.buckets[0].manifest;
     origin->directory = origin->found.buckets[0].directory;
     if (*origin->manifest->palette)

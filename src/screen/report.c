@@ -3,6 +3,7 @@
 #include "screen/report.h"
 
 #include "base/error.h"
+#include "palette/manifest.h"
 
 #include <math.h>
 
@@ -89,19 +90,6 @@ static void write_reference(laya_json_writer *w, const laya_screen_results *resu
     laya_json_member_string(w, "recorded", results->options->reference ? "before" : "for this run");
     laya_json_member_path(w, "file", results->reference);
     for (size_t at = 0; at < sizeof copied / sizeof *copied; at++) copy_member(w, reference, copied[at]);
-    laya_json_end(w, '}');
-}
-
-/* What the weighted variants know of activations. */
-static void write_energy(laya_json_writer *w, const laya_energy_facts *energy)
-{
-    laya_json_name(w, "energy");
-    laya_json_begin(w, '{');
-    laya_json_member_string(w, "class", "native fp32 engine");
-    laya_json_member_string(w, "fixture_sha256", energy->fixture_sha256);
-    laya_json_member_uint(w, "cases", energy->cases);
-    laya_json_member_uint(w, "questions", energy->questions);
-    laya_json_member_uint(w, "tokens", energy->tokens);
     laya_json_end(w, '}');
 }
 
@@ -214,7 +202,7 @@ static laya_status write_document(laya_json_writer *w, const laya_screen_results
     copy_member(w, parent, "executor");
     copy_member(w, parent, "package");
     write_reference(w, results, parent);
-    write_energy(w, &results->energy);
+    laya_palette_write_energy(w, &results->energy);
     laya_json_member_uint(w, "repeats", results->options->repeats);
     laya_json_member_uint(w, "workers", results->workers);
     laya_json_name(w, "parent");

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Programs with palettes in the place of weights: both forms, written, read, verified, expanded, run. */
-#include "bundles.h"
 #include "mil_run.h"
+#include "palettes.h"
 
 #include "mil/builder.h"
-#include "palette/palettes.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -23,32 +22,6 @@ static int remove_folder(void **state)
     (void)state;
     test_remove_tree(folder);
     return 0;
-}
-
-/* ------------------------------------------------------------------ packages and weights */
-
-static laya_package *open_package(const char *path)
-{
-    laya_package *package;
-    laya_error error;
-    if (laya_package_open(path, NULL, &package, &error) != LAYA_OK) fail_msg("%s", error.message);
-    return package;
-}
-
-static uint32_t select_weights(laya_mil_program *program, uint32_t group_size, laya_palette_weight **weights)
-{
-    uint32_t count;
-    laya_error error;
-    if (laya_palettes_select(program, group_size, weights, &count, &error) != LAYA_OK) fail_msg("%s", error.message);
-    return count;
-}
-
-static laya_package *open_export(laya_graph graph, laya_package_precision precision)
-{
-    char directory[TEST_PATH_SIZE], path[TEST_PATH_SIZE];
-    test_join(path, folder, "body");
-    test_export(test_path(directory, TEST_DEMO), graph, precision, 16, false, path);
-    return open_package(path);
 }
 
 /* ------------------------------------------------------------------ a program of two layers */
@@ -192,7 +165,7 @@ static laya_package *write_package(laya_mil_program *program, const char *name)
     test_join(path, folder, name);
     if (laya_package_write(program, path, NULL, &files, &error) != LAYA_OK) fail_msg("%s", error.message);
     if (laya_package_read_back(program, path, name, NULL, &error) != LAYA_OK) fail_msg("%s", error.message);
-    laya_package *package = open_package(path);
+    laya_package *package = test_open_package(path);
     test_check_package(package, &verdict);
     assert_int_equal(verdict.errors, 0);
     for (uint32_t at = 0; at < verdict.finding_count; at++) /* of the inputs that the program had before */
@@ -323,7 +296,7 @@ static void expect_two_layers(laya_mil_dtype dtype, unsigned bits, uint32_t grou
     build(&dense, dtype, NULL);
     laya_mil_opset before = program.functions[0].opset;
     uint32_t ops = program.functions[0].body.op_count;
-    assert_int_equal(select_weights(&program, group_size, &weights), 2);
+    assert_int_equal(test_select_weights(&program, group_size, &weights), 2);
     for (uint32_t at = 0; at < 2; at++) {
         expected[at] = make_table(&program, &weights[at], bits, bits + 16 * at);
         test_replace_constant(&dense, weights[at].name, weights[at].constant->type, expected[at]);
@@ -378,11 +351,11 @@ static void raises_no_opset_without_need(void **state)
     laya_mil_program program;
     laya_palette_weight *weights;
     test_build_program(&program, NULL); /* CoreML7 */
-    assert_int_equal(select_weights(&program, 16, &weights), 1);
+    assert_int_equal(test_select_weights(&program, 16, &weights), 1);
     rewrite(&program, weights, 1, true);
     expect_opset(&program, LAYA_MIL_COREML7, "CoreML7");
     assert_string_equal(weights[0].op->type, "const");
-    assert_int_equal(select_weights(&program, 0, &weights), 1);
+    assert_int_equal(test_select_weights(&program, 0, &weights), 1);
     make_table(&program, &weights[0], 4, 1);
     rewrite(&program, weights, 1, false);
     expect_opset(&program, LAYA_MIL_COREML7, "CoreML7");
@@ -393,7 +366,7 @@ static void raises_no_opset_without_need(void **state)
     function->opset = LAYA_MIL_COREML9;
     function->opset_name = function->specialization_name = "CoreML9";
     program.specification_version = LAYA_MIL_COREML9;
-    assert_int_equal(select_weights(&program, 16, &weights), 1);
+    assert_int_equal(test_select_weights(&program, 16, &weights), 1);
     unsigned char *dense = make_table(&program, &weights[0], 6, 1);
     rewrite(&program, weights, 1, true);
     laya_package *package = write_package(&program, "nine.mlpackage");
@@ -412,10 +385,10 @@ static void expect_export(laya_graph graph, laya_package_precision precision, ui
                                           {1, 2, 3, 4, 6, 8, LAYA_PALETTE_AS_IS}};
     unsigned char *expected[25];
     laya_palette_weight *weights;
-    laya_package *package = open_export(graph, precision);
+    laya_package *package = test_open_body(folder, graph, precision);
     char path[TEST_PATH_SIZE];
-    laya_package *dense = open_package(test_join(path, folder, "body"));
-    assert_int_equal(select_weights(&package->program, group_size, &weights), 25);
+    laya_package *dense = test_open_package(test_join(path, folder, "body"));
+    assert_int_equal(test_select_weights(&package->program, group_size, &weights), 25);
     for (uint32_t at = 0; at < 25; at++) {
         weights[at].bits = rounds[grouped][at % 7];
         expected[at] = NULL;
@@ -574,7 +547,7 @@ static void refuses_what_the_opset_changes(void **state)
             laya_error error;
             build(&program, LAYA_MIL_FP16, NULL);
             cases[at].change(&program);
-            uint32_t count = select_weights(&program, 0, &weights);
+            uint32_t count = test_select_weights(&program, 0, &weights);
             for (uint32_t i = 0; i < count; i++) make_table(&program, &weights[i], 4, i);
             laya_status status = laya_palettes_rewrite(&program, weights, count, grouped, &error);
             if (!grouped && !cases[at].attributes_too) {
@@ -600,7 +573,7 @@ static void says_what_fits_an_older_opset(void **state)
     laya_error error;
     build(&program, LAYA_MIL_FP16, NULL);
     unknown_operation(&program);
-    assert_int_equal(select_weights(&program, 3, &weights), 2);
+    assert_int_equal(test_select_weights(&program, 3, &weights), 2);
     make_table(&program, &weights[1], 4, 1);
     assert_int_equal(laya_palettes_rewrite(&program, weights, 2, true, &error), LAYA_ERROR_UNSUPPORTED);
     assert_contains(error.message,
@@ -610,7 +583,7 @@ static void says_what_fits_an_older_opset(void **state)
 
     build(&program, LAYA_MIL_FP32, NULL); /* CoreML5, which has no palettes */
     unknown_operation(&program);
-    assert_int_equal(select_weights(&program, 0, &weights), 2);
+    assert_int_equal(test_select_weights(&program, 0, &weights), 2);
     make_table(&program, &weights[1], 4, 1);
     assert_int_equal(laya_palettes_rewrite(&program, weights, 2, false, &error), LAYA_ERROR_UNSUPPORTED);
     assert_contains(error.message,
@@ -619,7 +592,7 @@ static void says_what_fits_an_older_opset(void **state)
 
     build(&program, LAYA_MIL_FP16, NULL);
     newer_opset(&program);
-    assert_int_equal(select_weights(&program, 0, &weights), 2);
+    assert_int_equal(test_select_weights(&program, 0, &weights), 2);
     make_table(&program, &weights[1], 4, 1);
     assert_int_equal(laya_palettes_rewrite(&program, weights, 2, false, &error), LAYA_ERROR_UNSUPPORTED);
     assert_contains(error.message, "function 'main': opset CoreML8 has no palettes whose parameters are attributes");
@@ -637,7 +610,7 @@ static void raises_all_functions(void **state)
     laya_mil_op *op = program.functions[1].body.first;
     op->type = "const"; /* known in all opsets */
     test_add_attribute(&program, op, "val", test_make_constant(&program, op->outputs[0]->type, NULL));
-    assert_int_equal(select_weights(&program, 3, &weights), 2);
+    assert_int_equal(test_select_weights(&program, 3, &weights), 2);
     make_table(&program, &weights[0], 4, 1);
     rewrite(&program, weights, 2, true);
     expect_opset(&program, LAYA_MIL_COREML8, "CoreML8");

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which weights get palettes: those of the exported graphs, and programs that are changed by hand. */
-#include "bundles.h"
 #include "mil_program.h"
-
-#include "palette/palettes.h"
+#include "palettes.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -25,30 +23,6 @@ static int remove_folder(void **state)
 }
 
 /* ------------------------------------------------------------------ the exported graphs */
-
-static laya_package *open_package(const char *path)
-{
-    laya_package *package;
-    laya_error error;
-    if (laya_package_open(path, NULL, &package, &error) != LAYA_OK) fail_msg("%s", error.message);
-    return package;
-}
-
-static uint32_t select_weights(laya_mil_program *program, uint32_t group_size, laya_palette_weight **weights)
-{
-    uint32_t count;
-    laya_error error;
-    if (laya_palettes_select(program, group_size, weights, &count, &error) != LAYA_OK) fail_msg("%s", error.message);
-    return count;
-}
-
-static laya_package *open_export(laya_graph graph, laya_package_precision precision)
-{
-    char directory[TEST_PATH_SIZE], path[TEST_PATH_SIZE];
-    test_join(path, folder, "body");
-    test_export(test_path(directory, TEST_DEMO), graph, precision, 16, false, path);
-    return open_package(path);
-}
 
 /* What the demo model has, from its configuration: d = 192, 4 encoder layers with 256 inside, 2 head layers. */
 static const struct demo_weight {
@@ -76,9 +50,9 @@ static void expect_weight(const laya_palette_weight *weight, const char *scope, 
 
 static void expect_demo(laya_graph graph, laya_package_precision precision)
 {
-    laya_package *package = open_export(graph, precision);
+    laya_package *package = test_open_body(folder, graph, precision);
     laya_palette_weight *weights;
-    assert_int_equal(select_weights(&package->program, 0, &weights), 4 * 4 + 2 * 4 + 1);
+    assert_int_equal(test_select_weights(&package->program, 0, &weights), 4 * 4 + 2 * 4 + 1);
     for (unsigned layer = 0; layer < 4; layer++) {
         for (unsigned at = 0; at < 4; at++)
             expect_weight(&weights[4 * layer + at], "layers", layer, &encoder_weights[at]);
@@ -361,7 +335,7 @@ static void selects_by_role(void **state)
         laya_palette_weight *weights;
         test_build_program(&program, NULL);
         cases[at].change(&program);
-        uint32_t count = select_weights(&program, 0, &weights);
+        uint32_t count = test_select_weights(&program, 0, &weights);
         if (count != (cases[at].selected ? 1 : 0)) fail_msg("case %zu: %u weights", at, count);
         if (count) {
             assert_string_equal(weights[0].name, cases[at].selected);
@@ -384,7 +358,7 @@ static void selects_in_all_functions(void **state)
     laya_mil_op *second = test_find_op(&programs[1], "weight");
     programs[0].functions = both;
     programs[0].function_count = 2;
-    assert_int_equal(select_weights(&programs[0], 0, &weights), 2);
+    assert_int_equal(test_select_weights(&programs[0], 0, &weights), 2);
     assert_ptr_equal(weights[0].op, test_find_op(&programs[0], "weight"));
     assert_ptr_equal(weights[1].op, second);
     laya_mil_program_close(&programs[1]);

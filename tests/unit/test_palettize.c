@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Palettized bundles: what changes and what does not, what the manifest says of it, what is refused. */
-#include "bundles.h"
+#include "palettes.h"
 
-#include "coreml/package.h"
 #include "interpreter/step.h"
 #include "runtime/bundle.h"
 
@@ -73,14 +72,6 @@ static void refuse_from(const char *from, const laya_palettize_options *options,
     free(after);
 }
 
-static laya_package *open_package(const char *path)
-{
-    laya_package *package;
-    laya_error error;
-    if (laya_package_open(path, NULL, &package, &error) != LAYA_OK) fail_msg("%s", error.message);
-    return package;
-}
-
 /* ------------------------------------------------------------------ what changes */
 
 static const laya_mil_value *find_value(const laya_package *package, const char *name)
@@ -138,7 +129,7 @@ static void compare_constant(const laya_mil_value *before, const laya_mil_value 
 static counts compare_constants(const char *child)
 {
     counts found = {0};
-    laya_package *before = open_package(parent), *after = open_package(child);
+    laya_package *before = test_open_package(parent), *after = test_open_package(child);
     const laya_mil_opset opset = after->program.functions[0].opset;
     for (const laya_mil_op *op = before->program.functions[0].body.first; op; op = op->next) {
         if (op->output_count == 1 && op->outputs[0]->constant)
@@ -211,7 +202,7 @@ static void test_figures(void **state)
 static void expect_form(laya_palette_mode mode, uint32_t bits, uint32_t group_size, int version, const char *palette)
 {
     make(mode, bits, group_size);
-    laya_package *package = open_package(output);
+    laya_package *package = test_open_package(output);
     assert_int_equal(package->program.specification_version, version);
     assert_int_equal((int)package->program.functions[0].opset, version);
     laya_package_close(package);
@@ -246,7 +237,7 @@ static void test_float32(void **state)
     test_join(wide, folder, "wide");
     test_export(test_path(model, TEST_DEMO), LAYA_GRAPH_LEAN, LAYA_PACKAGE_FP32, LENGTH, false, wide);
     make_from(wide, LAYA_PALETTE_KMEANS, 8, 0);
-    laya_package *package = open_package(output);
+    laya_package *package = test_open_package(output);
     assert_int_equal(package->program.specification_version, 7); /* from CoreML5, which has no palettes */
     laya_package_close(package);
     laya_bundle_close(test_open_bundle(output, LAYA_NUMERICS_FP32, 2));
@@ -347,7 +338,7 @@ static void spoil_weight(const char *bundle, const char *name)
     laya_error error;
     laya_package_files files = {0};
     test_join(path, bundle, WEIGHT_BIN);
-    laya_package *package = open_package(bundle);
+    laya_package *package = test_open_package(bundle);
     size_t place = (size_t)(find_value(package, name)->constant->bytes - package->weight_file.data) + 2 * 1000;
     laya_package_close(package);
     assert_int_equal(laya_hash_file(path, hash[0], &size, NULL, &error), LAYA_OK);
