@@ -219,6 +219,8 @@ static laya_status write_member(laya_json_writer *w, const laya_palette_contents
         return laya_write_operations(w, program, error);
     else if (laya_json_equals(it->key, "tool"))
         laya_write_provenance(w);
+    else if (laya_json_equals(it->key, "conversion_seconds"))
+        laya_json_member_round4(w, "conversion_seconds", bundle->seconds);
     else if (laya_json_equals(it->key, "placement") || laya_json_equals(it->key, "numerical_check") ||
              laya_json_equals(it->key, "timings")) {
         size_t size;

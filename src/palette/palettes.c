@@ -94,19 +94,19 @@ static laya_status open_worker(maker *m, worker_state *worker, laya_error *error
     if (!worker->grouper) LAYA_TRY(laya_grouper_open(largest, m->allocator, &worker->grouper, error));
     worker->failed = NONE;
     if (m->counting) return LAYA_OK;
-    worker->indices = laya_alloc(m->allocator, (size_t)most + 1, 1);
+    worker->indices = laya_alloc(m->allocator, (size_t)most, 1);
     return worker->indices ? LAYA_OK : laya_fail_memory(error, (size_t)most);
 }
 
-/* Arrays by group, and what the threads need. There may be no group: one more is room for none. */
+/* Arrays by group, and what the threads need. */
 static laya_status open_maker(maker *m, laya_error *error)
 {
     plan_tasks(m);
     atomic_init(&m->limit, NONE);
     if (m->counting)
-        m->distinct = laya_alloc(m->allocator, m->groups + 1, sizeof *m->distinct);
+        m->distinct = laya_alloc(m->allocator, m->groups, sizeof *m->distinct);
     else
-        m->errors = laya_alloc(m->allocator, m->groups + 1, sizeof *m->errors);
+        m->errors = laya_alloc(m->allocator, m->groups, sizeof *m->errors);
     if (m->counting ? !m->distinct : !m->errors) return laya_fail_memory(error, m->groups * sizeof *m->errors);
     for (unsigned at = 0; at < m->worker_count; at++) LAYA_TRY(open_worker(m, &m->workers[at], error));
     return LAYA_OK;

@@ -173,7 +173,8 @@ static laya_status check_neighbours(const laya_bundle *bundle, laya_error *error
     return LAYA_OK;
 }
 
-laya_status laya_buckets_find(laya_bundle *bundle, const char *path, laya_error *error)
+/* Bundles of a directory are of kind body; one that is named itself is of any kind. */
+static laya_status find_any(laya_bundle *bundle, const char *path, laya_error *error)
 {
     bool single = false;
     if (!laya_path_exists(path))
@@ -189,17 +190,27 @@ laya_status laya_buckets_find(laya_bundle *bundle, const char *path, laya_error 
         else
             LAYA_TRY(add_directory(bundle, path, error));
     }
-    if (bundle->buckets[0].manifest.kind != LAYA_EXPORT_BODY)
-        return laya_fail(error, LAYA_ERROR_UNSUPPORTED,
-                         "%s: a package of kind %s answers no questions; export kind body", path,
-                         laya_export_kind_name(bundle->buckets[0].manifest.kind));
+    return LAYA_OK;
+}
+
+laya_status laya_bucket_require_body(const laya_bucket *bucket, laya_error *error)
+{
+    if (bucket->manifest.kind == LAYA_EXPORT_BODY) return LAYA_OK;
+    return laya_fail(error, LAYA_ERROR_UNSUPPORTED, "%s: a package of kind %s answers no questions; export kind body",
+                     bucket->directory, laya_export_kind_name(bucket->manifest.kind));
+}
+
+laya_status laya_buckets_find(laya_bundle *bundle, const char *path, laya_error *error)
+{
+    LAYA_TRY(find_any(bundle, path, error));
+    LAYA_TRY(laya_bucket_require_body(&bundle->buckets[0], error));
     qsort(bundle->buckets, bundle->count, sizeof *bundle->buckets, by_capacity);
     return check_neighbours(bundle, error);
 }
 
 laya_status laya_buckets_find_one(laya_bundle *bundle, const char *path, laya_error *error)
 {
-    LAYA_TRY(laya_buckets_find(bundle, path, error));
+    LAYA_TRY(find_any(bundle, path, error));
     if (bundle->count == 1) return LAYA_OK;
     return laya_fail(error, LAYA_ERROR_ARGUMENT, "%s: expected one bundle, found a directory of %zu; name one", path,
                      bundle->count);

@@ -32,8 +32,13 @@ struct laya_bundle {
  * Make bundle->buckets from a path: manifests read, sorted, all of one checkpoint. Errors: as laya_bundle_open.
  */
 laya_status laya_buckets_find(laya_bundle *bundle, const char *path, laya_error *error);
-/* The same where one bundle alone is wanted. Errors: also ARGUMENT (a directory of several). */
+/*
+ * The same where one bundle alone is wanted, which may be of any kind where it is named itself. Errors: also ARGUMENT (a
+ * directory of several).
+ */
 laya_status laya_buckets_find_one(laya_bundle *bundle, const char *path, laya_error *error);
+/* Errors: UNSUPPORTED (kind mlp or layer). */
+laya_status laya_bucket_require_body(const laya_bucket *bucket, laya_error *error);
 void laya_buckets_close(laya_bundle *bundle);
 
 /*

@@ -7,6 +7,7 @@
 static laya_status find(laya_origin *origin, const char *bundle, const char *model_directory, laya_error *error)
 {
     LAYA_TRY(laya_buckets_find_one(&origin->found, bundle, error));
+    LAYA_TRY(laya_bucket_require_body(&origin->found.buckets[0], error));
     origin->manifest = &origin->found.buckets[0].manifest;
     origin->directory = origin->found.buckets[0].directory;
     if (*origin->manifest->palette)

@@ -195,6 +195,8 @@ static void test_figures(void **state)
     assert_true(number(palette, "weight_bytes_before") == before && number(palette, "weight_bytes_after") == after);
     assert_true(after > before / 4 && after < before / 4 * 1.02);
     assert_true(laya_json_equals(laya_json_get(palette, "gate"), "not_measured"));
+    /* The time is that of this bundle, not the parent's. */
+    assert_true(number(laya_json_root(&d.doc), "conversion_seconds") == number(palette, "seconds"));
     close_document(&d);
     test_remove_tree(output);
 }
@@ -330,8 +332,25 @@ static void test_refused(void **state)
     test_remove_tree(child);
 }
 
-/* A package with a weight of NaN, whose manifest is right about the files. */
-static void spoil_weight(const char *bundle, const char *name)
+static void put_nan(unsigned char *weight, uint64_t size)
+{
+    (void)size;
+    weight[2000] = 1;
+    weight[2001] = 0x7e;
+}
+
+/* Seven values from 1 to 7, all of them in every output channel. */
+static void put_seven_values(unsigned char *weight, uint64_t size)
+{
+    static const unsigned char high[] = {0x3c, 0x40, 0x42, 0x44, 0x45, 0x46, 0x47};
+    for (uint64_t at = 0; at < size; at += 2) {
+        weight[at] = 0;
+        weight[at + 1] = high[at / 2 % 7];
+    }
+}
+
+/* Change a weight of a package, whose manifest stays right about the files. */
+static void change_weight(const char *bundle, const char *name, void (*change)(unsigned char *weight, uint64_t size))
 {
     char path[TEST_PATH_SIZE], hash[2][65], digest[2][65];
     uint64_t size;
@@ -339,12 +358,12 @@ static void spoil_weight(const char *bundle, const char *name)
     laya_package_files files = {0};
     test_join(path, bundle, WEIGHT_BIN);
     laya_package *package = test_open_package(bundle);
-    size_t place = (size_t)(find_value(package, name)->constant->bytes - package->weight_file.data) + 2 * 1000;
+    const laya_mil_constant *weight = find_value(package, name)->constant;
+    const size_t place = (size_t)(weight->bytes - package->weight_file.data), weight_size = (size_t)weight->size;
     laya_package_close(package);
     assert_int_equal(laya_hash_file(path, hash[0], &size, NULL, &error), LAYA_OK);
     char *data = test_read_file(path, NULL);
-    data[place] = 1;
-    data[place + 1] = 0x7e;
+    change((unsigned char *)data + place, weight_size);
     test_write_file(path, data, (size_t)size);
     free(data);
     assert_int_equal(laya_hash_file(path, hash[1], &size, NULL, &error), LAYA_OK);
@@ -374,11 +393,104 @@ static void test_not_finite(void **state)
     char model[TEST_PATH_SIZE], bad[TEST_PATH_SIZE];
     test_join(bad, folder, "bad");
     test_export(test_path(model, TEST_DEMO), LAYA_GRAPH_LEAN, LAYA_PACKAGE_FP16, LENGTH, false, bad);
-    spoil_weight(bad, "layers_1_mlp_out_weight");
+    change_weight(bad, "layers_1_mlp_out_weight", put_nan);
     laya_palettize_options options = options_of(LAYA_PALETTE_KMEANS, 4, 32);
     refuse_from(bad, &options, LAYA_ERROR_FORMAT, "layers_1_mlp_out_weight");
     refuse_from(bad, &options, LAYA_ERROR_FORMAT, "nan");
     test_remove_tree(bad);
+}
+
+typedef struct warnings {
+    unsigned count;
+    bool named; /* one of them names a weight that stays as it is */
+    bool wrong; /* or the one that has a table */
+} warnings;
+
+static void see_warning(void *user, laya_log_level level, const char *message)
+{
+    warnings *seen = user;
+    if (level != LAYA_LOG_WARNING) return;
+    seen->count++;
+    seen->named |= strncmp(message, "scorer_in_weight: ", 18) == 0;
+    seen->wrong |= strncmp(message, "layers_1_attn_out_weight: ", 26) == 0;
+}
+
+/* Of 25 weights one has few values: it gets them as its table, in 4 bits where the form has no 3. The others stay. */
+static void expect_unique(const char *few, uint32_t group_size, uint32_t bits, const char *text)
+{
+    warnings seen = {0};
+    laya_error error;
+    laya_palettize_options options = options_of(LAYA_PALETTE_UNIQUE, 0, group_size);
+    options.logger = (laya_logger){&seen, see_warning};
+    if (laya_palettize(few, &options, output, &error) != LAYA_OK) fail_msg("%s", error.message);
+    assert_int_equal(seen.count, WEIGHTS - 1);
+    assert_true(seen.named && !seen.wrong);
+    document d = read_manifest(output);
+    laya_json_value palette = laya_json_get(laya_json_root(&d.doc), "palette");
+    laya_json_value weights = laya_json_get(palette, "weights"), skipped = laya_json_get(palette, "skipped");
+    laya_json_value weight = laya_json_first(weights).value;
+    assert_int_equal(laya_json_size(weights), 1);
+    assert_int_equal(laya_json_size(skipped), WEIGHTS - 1);
+    assert_true(laya_json_equals(laya_json_get(weight, "name"), "layers_1_attn_out_weight"));
+    assert_true(number(weight, "bits") == bits && number(weight, "sse") == 0);
+    assert_true(laya_json_equals(laya_json_get(palette, "bits"), "per weight"));
+    close_document(&d);
+    laya_bundle *bundle = test_open_bundle(output, LAYA_NUMERICS_FP16, 2);
+    laya_bucket_info info;
+    assert_true(laya_bundle_bucket(bundle, 0, &info));
+    assert_string_equal(info.palette, text);
+    laya_bundle_close(bundle);
+    test_remove_tree(output);
+}
+
+static void test_unique(void **state)
+{
+    (void)state;
+    char model[TEST_PATH_SIZE], few[TEST_PATH_SIZE];
+    test_join(few, folder, "few");
+    test_export(test_path(model, TEST_DEMO), LAYA_GRAPH_LEAN, LAYA_PACKAGE_FP16, LENGTH, false, few);
+    change_weight(few, "layers_1_attn_out_weight", put_seven_values);
+    expect_unique(few, 0, 4, "unique, bits per weight, per tensor");
+    expect_unique(few, 32, 3, "unique, bits per weight, groups of 32");
+    test_remove_tree(few);
+}
+
+/* Parts of a body answer no questions, but have weights. The bundle is named by its package. */
+static void expect_part(const laya_model *model, laya_export_kind kind, uint32_t weights)
+{
+    char part[TEST_PATH_SIZE], package[TEST_PATH_SIZE];
+    laya_error error;
+    laya_export_options options;
+    laya_export_options_init(&options);
+    options.kind = kind;
+    options.layer = 1;
+    options.length = LENGTH;
+    if (laya_model_export(model, &options, test_join(part, folder, "part"), &error) != LAYA_OK)
+        fail_msg("%s", error.message);
+    make_from(test_join(package, part, "model.mlpackage"), LAYA_PALETTE_KMEANS, 4, 32);
+    document before = read_manifest(part), after = read_manifest(output);
+    laya_json_value old = laya_json_root(&before.doc), new = laya_json_root(&after.doc);
+    assert_int_equal(laya_json_size(laya_json_get(laya_json_get(new, "palette"), "weights")), weights);
+    assert_true(number(laya_json_get(new, "operations"), "total") ==
+                number(laya_json_get(old, "operations"), "total"));
+    assert_true(number(laya_json_get(new, "operations"), "constexpr") == weights);
+    assert_true(number(new, "layer") == 1);
+    close_document(&before);
+    close_document(&after);
+    laya_palettize_options weighted = options_of(LAYA_PALETTE_WEIGHTED, 4, 32);
+    weighted.fixture = "questions.json";
+    test_remove_tree(output);
+    refuse_from(part, &weighted, LAYA_ERROR_UNSUPPORTED, "answers no questions");
+    test_remove_tree(part);
+}
+
+static void test_parts(void **state)
+{
+    (void)state;
+    laya_model *model = test_open_model(TEST_DEMO);
+    expect_part(model, LAYA_EXPORT_LAYER, 4);
+    expect_part(model, LAYA_EXPORT_MLP, 2);
+    laya_model_close(model);
 }
 
 /* A manifest that is wrong about its palettes opens no bundle. */
@@ -429,10 +541,10 @@ static void test_failing_memory(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_figures),       cmocka_unit_test(test_forms),
-                                       cmocka_unit_test(test_float32),       cmocka_unit_test(test_standalone),
-                                       cmocka_unit_test(test_workers),       cmocka_unit_test(test_refused),
-                                       cmocka_unit_test(test_not_finite),    cmocka_unit_test(test_manifest_reader),
-                                       cmocka_unit_test(test_failing_memory)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_figures),         cmocka_unit_test(test_forms),         cmocka_unit_test(test_float32),
+        cmocka_unit_test(test_standalone),      cmocka_unit_test(test_workers),       cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_not_finite),      cmocka_unit_test(test_unique),        cmocka_unit_test(test_parts),
+        cmocka_unit_test(test_manifest_reader), cmocka_unit_test(test_failing_memory)};
     return cmocka_run_group_tests(tests, make_parent, remove_parent);
 }
