@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The table of a group. All modes work on the distinct values and how often they occur; an element's index is looked up
- * by its value. fp16 values are counted in an array of all 65,536 of them, float32 values are sorted.
+ * The table of a group. All modes work on the distinct values and how often they occur; an element's index is looked
+ * up by its value. fp16 values are counted in an array of all 65,536 of them, float32 values are sorted.
  */
 #include "palette/group.h"
 
@@ -18,8 +18,8 @@
 #define LEAST_ENERGY 1e-6 /* of an element, as a part of the mean */
 
 /*
- * Keys are the bits of a value, changed so that they ascend with it: the sign bit is inverted, and all others where it
- * was set.
+ * Keys are the bits of a value, changed so that they ascend with it: the sign bit is inverted, and all others where
+ * it was set.
  */
 #define HALF_ZERO 0x8000u  /* +0; -0 is the key before */
 #define HALF_FIRST 0x0400u /* finite values … */

@@ -243,7 +243,7 @@ static void test_uniform_by_hand(void **state)
         expect_indices(g, INDICES(0, 0, 0));
         expect_errors(g, 0, 27, 0);
     }
-    /* every step is rounded: the float32 above 1/6, times 3, is 0.5 and a little; float32 makes 0.5 of it, even is 0 */
+    /* every step is rounded: the float32 above 1/6, times 3, is 0.5 and a little; float32 makes 0.5 of it */
     set_group(g, LAYA_MIL_FP32, 1, LIST(0, 0x1.555556p-3, 1));
     must_make(g, LAYA_PALETTE_UNIFORM, 2);
     expect_indices(g, INDICES(0, 0, 3));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The tables of many weights at once against those of their groups one by one, whatever the number of threads; bits of
- * UNIQUE; meter and failures.
+ * The tables of many weights at once against those of their groups one by one, whatever the number of threads; bits
+ * of UNIQUE; meter and failures.
  */
 #define _DEFAULT_SOURCE /* MAP_ANONYMOUS */
 #define _DARWIN_C_SOURCE
