@@ -129,11 +129,15 @@ void laya_json_put_bool(laya_json_writer *writer, bool value);
 void laya_json_put_uint(laya_json_writer *writer, uint64_t value);
 void laya_json_put_repr(laya_json_writer *writer, double value);   /* all digits */
 void laya_json_put_round4(laya_json_writer *writer, double value); /* four decimals */
+void laya_json_put_double(laya_json_writer *writer, double value); /* all digits; null where it is not finite */
+void laya_json_put_value(laya_json_writer *writer, laya_json_value value); /* of a document, on one line */
 /* Key and value at once; the key is NUL-terminated. */
 void laya_json_member_string(laya_json_writer *writer, const char *key, const char *text);
 /* A path; null where it is NULL or not UTF-8: a path is bytes, JSON is text. */
 void laya_json_member_path(laya_json_writer *writer, const char *key, const char *path);
 void laya_json_member_uint(laya_json_writer *writer, const char *key, uint64_t value);
 void laya_json_member_round4(laya_json_writer *writer, const char *key, double value);
+void laya_json_member_double(laya_json_writer *writer, const char *key, double value);
+void laya_json_member_bool(laya_json_writer *writer, const char *key, bool value);
 
 #endif

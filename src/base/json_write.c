@@ -243,6 +243,20 @@ void laya_json_put_round4(laya_json_writer *writer, double value)
     laya_json_put_raw(writer, text);
 }
 
+void laya_json_put_double(laya_json_writer *writer, double value)
+{
+    if (isfinite(value))
+        laya_json_put_repr(writer, value);
+    else
+        laya_json_put_raw(writer, "null");
+}
+
+void laya_json_put_value(laya_json_writer *writer, laya_json_value value)
+{
+    separate(writer);
+    laya_json_write_python(writer->out, value);
+}
+
 void laya_json_member_string(laya_json_writer *writer, const char *key, const char *text)
 {
     laya_json_name(writer, key);
@@ -269,4 +283,16 @@ void laya_json_member_round4(laya_json_writer *writer, const char *key, double v
 {
     laya_json_name(writer, key);
     laya_json_put_round4(writer, value);
+}
+
+void laya_json_member_double(laya_json_writer *writer, const char *key, double value)
+{
+    laya_json_name(writer, key);
+    laya_json_put_double(writer, value);
+}
+
+void laya_json_member_bool(laya_json_writer *writer, const char *key, bool value)
+{
+    laya_json_name(writer, key);
+    laya_json_put_bool(writer, value);
 }

@@ -11,14 +11,14 @@
 
 static void member_milliseconds(laya_json_writer *w, const char *name, double seconds)
 {
-    laya_member_double(w, name, seconds * 1000);
+    laya_json_member_double(w, name, seconds * 1000);
 }
 
 static void write_raw(laya_json_writer *w, const laya_series *series)
 {
     laya_json_name(w, "seconds");
     laya_json_begin(w, '[');
-    for (size_t at = 0; at < series->count; at++) laya_put_double(w, series->seconds[at]);
+    for (size_t at = 0; at < series->count; at++) laya_json_put_double(w, series->seconds[at]);
     laya_json_end(w, ']');
 }
 
@@ -65,8 +65,8 @@ static void write_subject(laya_json_writer *w, const laya_benchmark_run *run, co
         laya_json_name(w, "package");
         laya_json_put_raw(w, "null");
     }
-    laya_member_double(w, "load_seconds", contender->subject.load_seconds);
-    laya_member_bool(w, "stable", contender->candidate.stable);
+    laya_json_member_double(w, "load_seconds", contender->subject.load_seconds);
+    laya_json_member_bool(w, "stable", contender->candidate.stable);
 }
 
 static void write_request(laya_json_writer *w, const laya_benchmark_run *run)
@@ -93,7 +93,7 @@ static laya_status write_body(laya_json_writer *w, const laya_benchmark_run *run
     laya_json_begin(w, '{');
     laya_json_member_string(w, "scope", "the executor alone, synthetic embeddings; not an end-to-end time");
     laya_json_member_uint(w, "warmups", run->options->body_warmups);
-    laya_member_bool(w, "stable", run->body_stable);
+    laya_json_member_bool(w, "stable", run->body_stable);
     LAYA_TRY(write_series(w, &run->body, error));
     laya_json_end(w, '}');
     return LAYA_OK;
@@ -137,9 +137,9 @@ static void write_ratio(laya_json_writer *w, const laya_ratio *ratio)
     laya_json_name(w, "time_ratio");
     laya_json_begin(w, '{');
     laya_json_member_string(w, "of", "this subject's time over the first one's, by the medians of paired blocks");
-    laya_member_double(w, "estimate", ratio->estimate);
-    laya_member_double(w, "low_95", ratio->low);
-    laya_member_double(w, "high_95", ratio->high);
+    laya_json_member_double(w, "estimate", ratio->estimate);
+    laya_json_member_double(w, "low_95", ratio->low);
+    laya_json_member_double(w, "high_95", ratio->high);
     laya_json_member_uint(w, "pairs", ratio->pairs);
     laya_json_end(w, '}');
 }
@@ -155,18 +155,18 @@ static void write_energy(laya_json_writer *w, const laya_comparison *c, size_t c
     laya_json_begin(w, '{');
     laya_json_member_uint(w, "decisions", e->decisions);
     member_milliseconds(w, "mean_ms", e->seconds);
-    laya_member_double(w, "watts", e->watts);
-    laya_member_double(w, "gross_joules", e->gross);
-    laya_member_double(w, "net_joules", e->net);
+    laya_json_member_double(w, "watts", e->watts);
+    laya_json_member_double(w, "gross_joules", e->gross);
+    laya_json_member_double(w, "net_joules", e->net);
     if (candidate > 0) {
         double ratio = e->gross / first->gross;
         double product = e->seconds / first->seconds * (e->watts / first->watts);
-        laya_member_double(w, "gross_ratio", ratio);
-        laya_member_double(w, "net_ratio", e->net / first->net);
-        laya_member_double(w, "time_ratio", e->seconds / first->seconds);
-        laya_member_double(w, "power_ratio", e->watts / first->watts);
-        laya_member_double(w, "time_times_power", product);
-        laya_member_bool(w, "identity_holds", fabs(product / ratio - 1) <= IDENTITY_TOLERANCE);
+        laya_json_member_double(w, "gross_ratio", ratio);
+        laya_json_member_double(w, "net_ratio", e->net / first->net);
+        laya_json_member_double(w, "time_ratio", e->seconds / first->seconds);
+        laya_json_member_double(w, "power_ratio", e->watts / first->watts);
+        laya_json_member_double(w, "time_times_power", product);
+        laya_json_member_bool(w, "identity_holds", fabs(product / ratio - 1) <= IDENTITY_TOLERANCE);
     }
     laya_json_end(w, '}');
 }
@@ -180,7 +180,7 @@ static laya_status write_blocks(laya_json_writer *w, const laya_comparison *c, l
         laya_json_begin(w, '{');
         laya_json_member_uint(w, "subject", block->candidate);
         laya_json_member_uint(w, "pair", block->pair);
-        if (c->energies) laya_member_double(w, "joules", block->joules);
+        if (c->energies) laya_json_member_double(w, "joules", block->joules);
         LAYA_TRY(write_series(w, &block->series, error));
         laya_json_end(w, '}');
     }
@@ -236,11 +236,11 @@ static void write_power(laya_json_writer *w, const laya_benchmark_run *run)
     laya_json_member_path(w, "command", options->power);
     laya_json_member_string(w, "status", c->energies ? "accepted" : "rejected");
     if (!c->energies) laya_json_member_string(w, "reason", c->rejected);
-    laya_member_double(w, "interval_seconds", options->power_interval);
-    laya_member_double(w, "block_seconds", options->block_seconds);
-    laya_member_double(w, "idle_seconds", options->idle_seconds);
+    laya_json_member_double(w, "interval_seconds", options->power_interval);
+    laya_json_member_double(w, "block_seconds", options->block_seconds);
+    laya_json_member_double(w, "idle_seconds", options->idle_seconds);
     laya_json_member_uint(w, "samples", c->samples);
-    if (c->energies) laya_member_double(w, "idle_watts", c->idle_watts);
+    if (c->energies) laya_json_member_double(w, "idle_watts", c->idle_watts);
     laya_json_end(w, '}');
 }
 
@@ -259,7 +259,7 @@ static laya_status write_document(laya_json_writer *w, const laya_benchmark_run 
     laya_json_begin(w, '{');
     laya_json_member_string(w, "format", LAYA_BENCHMARK_FORMAT);
     laya_json_member_uint(w, "version", 1);
-    laya_member_bool(w, "outputs_stable", stable);
+    laya_json_member_bool(w, "outputs_stable", stable);
     write_subject(w, run, &run->contenders[0]);
     laya_json_name(w, "threads");
     if (bundle->threads)

@@ -49,26 +49,6 @@ void laya_report_close(laya_report *report)
 
 /* ------------------------------------------------------------------ members */
 
-void laya_put_double(laya_json_writer *w, double value)
-{
-    if (isfinite(value))
-        laya_json_put_repr(w, value);
-    else
-        laya_json_put_raw(w, "null");
-}
-
-void laya_member_double(laya_json_writer *w, const char *name, double value)
-{
-    laya_json_name(w, name);
-    laya_put_double(w, value);
-}
-
-void laya_member_bool(laya_json_writer *w, const char *name, bool value)
-{
-    laya_json_name(w, name);
-    laya_json_put_bool(w, value);
-}
-
 void laya_write_origin(laya_json_writer *w)
 {
     laya_host host;

@@ -21,10 +21,6 @@ laya_status laya_report_open(const laya_allocator *allocator, laya_report **repo
 /* End the text. Errors: MEMORY, when any of it could not be stored. */
 laya_status laya_report_finish(laya_report *report, laya_error *error);
 
-/* A number with all digits; null where it is not finite: JSON has no such numbers. */
-void laya_put_double(laya_json_writer *w, double value);
-void laya_member_double(laya_json_writer *w, const char *name, double value);
-void laya_member_bool(laya_json_writer *w, const char *name, bool value);
 /* Members "tool", "source_files_sha256", "host" and "date". */
 void laya_write_origin(laya_json_writer *w);
 /* Member "package". */

@@ -100,9 +100,9 @@ static void write_gate(laya_json_writer *w, const char *name, const char *rule, 
     laya_json_name(w, name);
     laya_json_begin(w, '{');
     laya_json_member_string(w, "rule", rule);
-    if (isfinite(limit)) laya_member_double(w, "limit", limit);
+    if (isfinite(limit)) laya_json_member_double(w, "limit", limit);
     laya_json_member_uint(w, "failures", failures);
-    laya_member_bool(w, "passed", failures == 0);
+    laya_json_member_bool(w, "passed", failures == 0);
     laya_json_end(w, '}');
 }
 
@@ -147,7 +147,7 @@ static void write_worst(laya_json_writer *w, const char *name, const worst *kept
         return;
     }
     laya_json_begin(w, '{');
-    laya_member_double(w, "value", kept->value);
+    laya_json_member_double(w, "value", kept->value);
     laya_json_member_string(w, "case", kept->at->reference->input.name);
     laya_json_member_string(w, "question", kept->question->item->id);
     laya_json_end(w, '}');
@@ -178,8 +178,8 @@ static void write_near_ties(laya_json_writer *w, const laya_validation *v)
             laya_json_begin(w, '{');
             laya_json_member_string(w, "case", check->reference->input.name);
             laya_json_member_string(w, "question", q->item->id);
-            laya_member_double(w, "margin", q->margin);
-            laya_member_bool(w, "argmax_equal", q->decided);
+            laya_json_member_double(w, "margin", q->margin);
+            laya_json_member_bool(w, "argmax_equal", q->decided);
             laya_json_end(w, '}');
         }
     }
@@ -195,23 +195,23 @@ static void write_question(laya_json_writer *w, const laya_question_check *q)
     laya_json_member_string(w, "type", laya_question_type_name(q->item->type));
     laya_json_member_uint(w, "tokens", q->item->count);
     laya_json_member_uint(w, "options", q->item->options);
-    laya_member_bool(w, "passed", laya_question_passed(q));
-    laya_member_bool(w, "argmax_equal", q->decided);
+    laya_json_member_bool(w, "passed", laya_question_passed(q));
+    laya_json_member_bool(w, "argmax_equal", q->decided);
     laya_json_member_uint(w, "reference_argmax", q->reference_best);
     laya_json_member_uint(w, "argmax", q->best);
-    laya_member_bool(w, "finite", q->finite);
-    laya_member_bool(w, "tokens_equal", q->tokens);
-    laya_member_double(w, "probability_error", q->probability_error);
-    laya_member_double(w, "published_error", q->published_error);
-    laya_member_double(w, "action_probability_error", q->action_probability_error);
-    laya_member_double(w, "published_action_error", q->published_action_error);
-    laya_member_double(w, "action_logit_error", q->action_logit_error);
-    laya_member_double(w, "logit_error", q->logit_error);
-    laya_member_double(w, "reference_margin", q->margin);
-    laya_member_bool(w, "near_tie", q->near_tie);
-    laya_member_double(w, "reference_logit_margin", q->logit_margin);
-    laya_member_bool(w, "certified", q->certified);
-    laya_member_double(w, "probability_bound", q->logit_error / (2 * q->temperature));
+    laya_json_member_bool(w, "finite", q->finite);
+    laya_json_member_bool(w, "tokens_equal", q->tokens);
+    laya_json_member_double(w, "probability_error", q->probability_error);
+    laya_json_member_double(w, "published_error", q->published_error);
+    laya_json_member_double(w, "action_probability_error", q->action_probability_error);
+    laya_json_member_double(w, "published_action_error", q->published_action_error);
+    laya_json_member_double(w, "action_logit_error", q->action_logit_error);
+    laya_json_member_double(w, "logit_error", q->logit_error);
+    laya_json_member_double(w, "reference_margin", q->margin);
+    laya_json_member_bool(w, "near_tie", q->near_tie);
+    laya_json_member_double(w, "reference_logit_margin", q->logit_margin);
+    laya_json_member_bool(w, "certified", q->certified);
+    laya_json_member_double(w, "probability_bound", q->logit_error / (2 * q->temperature));
     laya_json_end(w, '}');
 }
 
@@ -239,10 +239,10 @@ static void write_case(laya_json_writer *w, const laya_validation *v, const laya
     if (!check->evaluated) {
         write_reason(w, v, check);
     } else {
-        laya_member_bool(w, "passed", laya_case_passed(check));
+        laya_json_member_bool(w, "passed", laya_case_passed(check));
         laya_json_member_uint(w, "repeats", check->repeats);
-        laya_member_bool(w, "usage_equal", check->usage);
-        laya_member_bool(w, "stable", check->stable);
+        laya_json_member_bool(w, "usage_equal", check->usage);
+        laya_json_member_bool(w, "stable", check->stable);
         if (refused) laya_json_member_string(w, "failure", check->failure);
         laya_json_name(w, "answers");
         laya_json_begin(w, '[');
@@ -260,7 +260,7 @@ static void write_document(laya_json_writer *w, const laya_validation *v, const 
     laya_json_begin(w, '{');
     laya_json_member_string(w, "format", LAYA_VALIDATION_FORMAT);
     laya_json_member_uint(w, "version", 1);
-    laya_member_bool(w, "passed", t->passed);
+    laya_json_member_bool(w, "passed", t->passed);
     laya_json_member_string(w, "class", v->class);
     laya_json_member_string(w, "executor", v->executor);
     laya_write_package(w, &v->package);

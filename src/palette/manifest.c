@@ -6,7 +6,6 @@
 #include "base/json.h"
 #include "export/fingerprint.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -64,18 +63,9 @@ void laya_palette_text(const laya_palette_job *job, char text[LAYA_PALETTE_TEXT]
 
 /* ------------------------------------------------------------------ members */
 
-static void put_number(laya_json_writer *w, const char *name, double value)
-{
-    laya_json_name(w, name);
-    if (isfinite(value))
-        laya_json_put_repr(w, value);
-    else
-        laya_json_put_raw(w, "null");
-}
-
 static void put_relative(laya_json_writer *w, const char *name, double sse, double energy)
 {
-    put_number(w, name, sse > 0 ? sse / energy : 0);
+    laya_json_member_double(w, name, sse > 0 ? sse / energy : 0);
 }
 
 static void write_weight(laya_json_writer *w, const laya_palette_weight *weight)
@@ -90,10 +80,10 @@ static void write_weight(laya_json_writer *w, const laya_palette_weight *weight)
     laya_json_end(w, ']');
     laya_json_member_uint(w, "bits", weight->bits);
     laya_json_member_uint(w, "groups", weight->channels / weight->group);
-    put_number(w, "sse", errors->sse);
+    laya_json_member_double(w, "sse", errors->sse);
     put_relative(w, "relative_error", errors->sse, errors->energy);
     if (weight->energy) put_relative(w, "weighted_relative_error", errors->weighted_sse, errors->weighted_energy);
-    put_number(w, "largest_error", errors->largest);
+    laya_json_member_double(w, "largest_error", errors->largest);
     laya_json_member_uint(w, "bytes_before", weight->constant->size);
     laya_json_member_uint(w, "bytes_after", laya_palette_bytes(weight));
     laya_json_end(w, '}');
@@ -189,17 +179,12 @@ static void write_palette(laya_json_writer *w, const laya_palette_contents *bund
 /* ------------------------------------------------------------------ documents */
 
 /* A member as it stands. */
-static void copy_member(laya_json_writer *w, const laya_json_iterator *it, const laya_allocator *allocator)
+static void copy_member(laya_json_writer *w, const laya_json_iterator *it)
 {
     size_t size;
-    laya_buffer text;
-    laya_buffer_init(&text, allocator);
-    laya_json_write_python(&text, it->value);
     const char *key = laya_json_text(it->key, &size);
     laya_json_key(w, key, size);
-    laya_json_put_raw(w, text.failed ? "null" : text.data);
-    if (text.failed) w->out->failed = true;
-    laya_buffer_close(&text);
+    laya_json_put_value(w, it->value);
 }
 
 /* A member of the parent's manifest, or what takes its place. */
@@ -228,7 +213,7 @@ static laya_status write_member(laya_json_writer *w, const laya_palette_contents
         laya_json_key(w, key, size);
         laya_json_put_string(w, NOT_MEASURED, sizeof NOT_MEASURED - 1);
     } else if (!laya_json_equals(it->key, "source_files_sha256")) /* part of the provenance */
-        copy_member(w, it, &bundle->job->allocator);
+        copy_member(w, it);
     return LAYA_OK;
 }
 
@@ -295,26 +280,24 @@ static void write_gate(laya_json_writer *w, const laya_palette_gate *gate)
 {
     laya_json_name(w, "gate");
     laya_json_begin(w, '{');
-    laya_json_name(w, "passed");
-    laya_json_put_bool(w, gate->passed);
+    laya_json_member_bool(w, "passed", gate->passed);
     laya_json_member_string(w, "class", gate->class);
     laya_json_member_string(w, "executor", gate->executor);
     laya_json_member_string(w, "reference_sha256", gate->reference_sha256);
-    put_number(w, "probability_error", gate->probability_error);
-    put_number(w, "action_logit_error", gate->action_logit_error);
+    laya_json_member_double(w, "probability_error", gate->probability_error);
+    laya_json_member_double(w, "action_logit_error", gate->action_logit_error);
     laya_json_member_uint(w, "evaluated_questions", gate->evaluated);
     laya_json_member_uint(w, "unvalidated_questions", gate->unvalidated);
     laya_json_member_uint(w, "repeats", gate->repeats);
     laya_json_end(w, '}');
 }
 
-static void write_gated(laya_json_writer *w, laya_json_value root, const laya_palette_gate *gate,
-                        const laya_allocator *allocator)
+static void write_gated(laya_json_writer *w, laya_json_value root, const laya_palette_gate *gate)
 {
     laya_json_begin(w, '{');
     for (laya_json_iterator it = laya_json_first(root); laya_json_present(it.value); laya_json_next(&it)) {
         if (!laya_json_equals(it.key, "palette")) {
-            copy_member(w, &it, allocator);
+            copy_member(w, &it);
             continue;
         }
         laya_json_name(w, "palette");
@@ -323,7 +306,7 @@ static void write_gated(laya_json_writer *w, laya_json_value root, const laya_pa
             if (laya_json_equals(in.key, "gate"))
                 write_gate(w, gate);
             else
-                copy_member(w, &in, allocator);
+                copy_member(w, &in);
         }
         laya_json_end(w, '}');
     }
@@ -354,7 +337,7 @@ laya_status laya_palette_bundle_gate(const char *directory, const laya_palette_g
     LAYA_TRY(open_document(&file, &doc, directory, allocator, error));
     laya_buffer_init(&text, allocator);
     laya_json_writer_init(&w, &text, true);
-    write_gated(&w, laya_json_root(&doc), gate, allocator);
+    write_gated(&w, laya_json_root(&doc), gate);
     laya_status status = write_text(&text, LAYA_OK, directory, name, allocator, error);
     if (status == LAYA_OK) status = replace(directory, name, allocator, error);
     laya_buffer_close(&text);

@@ -35,8 +35,8 @@ static const study_row study_rows[] = {{"w8-uniform-g32", 0.023612, false, NOT_G
 
 static const char study_note[] =
     "The study screened the published multilingual checkpoint at length 96 with its own fixture, executed by Core ML "
-    "on "
-    "an M3 Max; its seconds are those of coremltools with 8 workers. Model, fixture, executor and machine are others "
+    "on an M3 Max; its seconds are those of coremltools with 8 workers. Model, fixture, executor and machine are "
+    "others "
     "here: the figures stand beside each other and are not comparable.";
 
 static void write_given(laya_json_writer *w, const char *name, double value)
@@ -45,7 +45,7 @@ static void write_given(laya_json_writer *w, const char *name, double value)
     if (value < 0)
         laya_json_put_raw(w, "null");
     else
-        laya_put_double(w, value);
+        laya_json_put_double(w, value);
 }
 
 static void write_study(laya_json_writer *w)
@@ -56,8 +56,8 @@ static void write_study(laya_json_writer *w)
         const study_row *row = &study_rows[at];
         laya_json_name(w, row->variant);
         laya_json_begin(w, '{');
-        laya_member_bool(w, "passed", row->passed);
-        laya_member_double(w, "probability_error", row->probability_error);
+        laya_json_member_bool(w, "passed", row->passed);
+        laya_json_member_double(w, "probability_error", row->probability_error);
         write_given(w, "action_logit_error", row->action_logit_error);
         laya_json_member_uint(w, "argmax_changes", 0); /* of 59, in all five */
         write_given(w, "seconds", row->seconds);
@@ -71,14 +71,8 @@ static void write_study(laya_json_writer *w)
 
 static void copy_member(laya_json_writer *w, laya_json_value object, const char *name)
 {
-    laya_buffer text;
-    laya_json_value value = laya_json_get(object, name);
-    laya_buffer_init(&text, &w->out->allocator);
-    laya_json_write_python(&text, value);
-    if (text.failed) w->out->failed = true;
     laya_json_name(w, name);
-    laya_json_put_raw(w, text.failed ? "null" : text.data);
-    laya_buffer_close(&text);
+    laya_json_put_value(w, laya_json_get(object, name));
 }
 
 static void write_reference(laya_json_writer *w, const laya_screen_results *results, laya_json_value parent)
@@ -116,14 +110,14 @@ static void write_gate(laya_json_writer *w, const laya_gate_result *result, laya
     laya_json_to_double(laya_json_get(worst, "value"), &action);
     laya_json_name(w, "gate");
     laya_json_begin(w, '{');
-    laya_member_bool(w, "passed", result->gate.passed);
+    laya_json_member_bool(w, "passed", result->gate.passed);
     write_failed(w, laya_json_get(validation, "gates"));
-    laya_member_double(w, "probability_error", result->gate.probability_error);
-    laya_member_double(w, "action_probability_error", action);
-    laya_member_double(w, "action_logit_error", result->gate.action_logit_error);
+    laya_json_member_double(w, "probability_error", result->gate.probability_error);
+    laya_json_member_double(w, "action_probability_error", action);
+    laya_json_member_double(w, "action_logit_error", result->gate.action_logit_error);
     laya_json_member_uint(w, "argmax_changes", result->argmax_changes);
     laya_json_member_uint(w, "near_ties", result->near_ties);
-    laya_member_bool(w, "stable", result->stable);
+    laya_json_member_bool(w, "stable", result->stable);
     laya_json_member_uint(w, "evaluated", result->gate.evaluated);
     laya_json_member_uint(w, "unvalidated", result->gate.unvalidated);
     laya_json_end(w, '}');
@@ -141,7 +135,7 @@ static void write_bytes(laya_json_writer *w, const char *name, uint64_t before, 
     laya_json_begin(w, '{');
     laya_json_member_uint(w, "before", before);
     laya_json_member_uint(w, "after", after);
-    laya_member_double(w, "ratio", (double)before / (double)after);
+    laya_json_member_double(w, "ratio", (double)before / (double)after);
     laya_json_end(w, '}');
 }
 
@@ -156,10 +150,10 @@ static laya_status write_made(laya_json_writer *w, const laya_screen_row *row, b
     laya_json_member_uint(w, "weights", row->weights);
     write_bytes(w, "weight_bytes", row->weights_before, row->weights_after);
     write_bytes(w, "package_bytes", row->package_before, row->package_after);
-    laya_member_double(w, "relative_error", relative(row->errors.sse, row->errors.energy));
+    laya_json_member_double(w, "relative_error", relative(row->errors.sse, row->errors.energy));
     laya_json_name(w, "weighted_relative_error");
     if (weighted)
-        laya_put_double(w, relative(row->errors.weighted_sse, row->errors.weighted_energy));
+        laya_json_put_double(w, relative(row->errors.weighted_sse, row->errors.weighted_energy));
     else
         laya_json_put_raw(w, "null");
     laya_json_member_round4(w, "seconds", row->seconds);
@@ -197,7 +191,7 @@ static laya_status write_document(laya_json_writer *w, const laya_screen_results
     laya_json_begin(w, '{');
     laya_json_member_string(w, "format", LAYA_SCREEN_FORMAT);
     laya_json_member_uint(w, "version", 1);
-    laya_member_bool(w, "passed", passed);
+    laya_json_member_bool(w, "passed", passed);
     copy_member(w, parent, "class");
     copy_member(w, parent, "executor");
     copy_member(w, parent, "package");

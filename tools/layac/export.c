@@ -2,11 +2,10 @@
 /* layac export, layac probe */
 #include "export/export.h"
 
-#include "base/file.h"
 #include "base/json.h"
 #include "base/threads.h"
-#include "export/bundle.h"
 #include "layac.h"
+#include "summary.h"
 
 #include <getopt.h>
 #include <stdio.h>
@@ -36,17 +35,8 @@ static const char usage[] =
 
 static void put_copy(laya_json_writer *w, const char *name, laya_json_value value)
 {
-    uint32_t number;
-    size_t size;
     laya_json_name(w, name);
-    if (laya_json_to_uint32(value, &number)) {
-        laya_json_put_uint(w, number);
-    } else if (laya_json_is_null(value)) {
-        laya_json_put_raw(w, "null");
-    } else {
-        const char *text = laya_json_text(value, &size);
-        laya_json_put_string(w, text, size);
-    }
+    laya_json_put_value(w, value);
 }
 
 static void write_summary(laya_json_writer *w, const char *output, const char *package, laya_json_value manifest)
@@ -74,43 +64,6 @@ static void write_summary(laya_json_writer *w, const char *output, const char *p
     laya_json_end(w, '}');
 }
 
-/* What the manifest says, in short. */
-static int summarize(const char *output, const char *package, const char *manifest)
-{
-    laya_buffer text, summary;
-    laya_json doc = {0};
-    laya_json_writer w;
-    laya_error error;
-    laya_buffer_init(&summary, NULL);
-    int code = layac_read(manifest, &text);
-    if (code == EXIT_OK && laya_json_parse(&doc, text.data, text.size, NULL, &error) != LAYA_OK)
-        code = layac_fail_library(&error);
-    if (code == EXIT_OK) {
-        laya_json_writer_init(&w, &summary, true);
-        write_summary(&w, output, package, laya_json_root(&doc));
-        if (summary.failed) code = layac_fail(EXIT_MEMORY, "out of memory");
-    }
-    if (code == EXIT_OK) {
-        puts(summary.data);
-        code = layac_finish();
-    }
-    laya_json_close(&doc);
-    laya_buffer_close(&text);
-    laya_buffer_close(&summary);
-    return code;
-}
-
-static int print_summary(const char *output)
-{
-    const laya_allocator allocator = laya_allocator_or_default(NULL);
-    char *package = laya_path_join(&allocator, output, LAYA_BUNDLE_PACKAGE);
-    char *manifest = laya_path_join(&allocator, output, LAYA_BUNDLE_MANIFEST);
-    int code = package && manifest ? summarize(output, package, manifest) : layac_fail(EXIT_MEMORY, "out of memory");
-    laya_release(&allocator, package);
-    laya_release(&allocator, manifest);
-    return code;
-}
-
 /* ------------------------------------------------------------------ the command */
 
 typedef struct settings {
@@ -132,7 +85,7 @@ static int run(settings *set)
     layac_bar_end(&bar);
     laya_model_close(model);
     layac_pass_signal_on();
-    return status == LAYA_OK ? print_summary(set->output) : layac_fail_library(&error);
+    return status == LAYA_OK ? layac_print_bundle(set->output, write_summary, NULL) : layac_fail_library(&error);
 }
 
 /* ------------------------------------------------------------------ options */

@@ -49,13 +49,9 @@ int layac_gate_check(const layac_gate_options *set, const char *command)
 void layac_copy_member(laya_json_writer *w, laya_json_value object, const char *name)
 {
     laya_json_value value = laya_json_get(object, name);
-    laya_buffer text;
     if (!laya_json_present(value)) return;
-    laya_buffer_init(&text, NULL);
-    laya_json_write_python(&text, value);
     laya_json_name(w, name);
-    laya_json_put_raw(w, text.failed ? "null" : text.data);
-    laya_buffer_close(&text);
+    laya_json_put_value(w, value);
 }
 
 int layac_print_report(const laya_report *report, void (*show)(laya_json_value report),

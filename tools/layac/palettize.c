@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* layac palettize */
-#include "base/file.h"
 #include "base/json.h"
 #include "base/number.h"
 #include "base/threads.h"
 #include "bundle_options.h"
-#include "export/bundle.h"
 #include "gate_options.h"
+#include "summary.h"
 
 #include <getopt.h>
 #include <stdio.h>
@@ -120,44 +119,11 @@ static void write_summary(laya_json_writer *w, const char *output, const char *p
     laya_json_end(w, '}');
 }
 
-static int print_manifest(const char *output, const char *package, laya_json_value manifest)
+/* A gate that failed is a check that did not pass. */
+static int judge(laya_json_value manifest)
 {
-    laya_buffer summary;
-    laya_json_writer w;
-    laya_buffer_init(&summary, NULL);
-    laya_json_writer_init(&w, &summary, true);
-    write_summary(&w, output, package, manifest);
-    if (!summary.failed) puts(summary.data);
-    int code = summary.failed ? layac_fail(EXIT_MEMORY, "out of memory") : layac_finish();
-    laya_buffer_close(&summary);
-    if (code != EXIT_OK || !was_gated(manifest)) return code;
+    if (!was_gated(manifest)) return EXIT_OK;
     return laya_json_typeof(laya_json_get(gate_of(manifest), "passed")) == LAYA_JSON_TRUE ? EXIT_OK : EXIT_CHECK;
-}
-
-/* What the manifest says, in short. */
-static int summarize(const char *output, const char *package, const char *path)
-{
-    laya_buffer text;
-    laya_json doc = {0};
-    laya_error error;
-    int code = layac_read(path, &text);
-    if (code == EXIT_OK && laya_json_parse(&doc, text.data, text.size, NULL, &error) != LAYA_OK)
-        code = layac_fail_library(&error);
-    if (code == EXIT_OK) code = print_manifest(output, package, laya_json_root(&doc));
-    laya_json_close(&doc);
-    laya_buffer_close(&text);
-    return code;
-}
-
-static int print_summary(const char *output)
-{
-    const laya_allocator allocator = laya_allocator_or_default(NULL);
-    char *package = laya_path_join(&allocator, output, LAYA_BUNDLE_PACKAGE);
-    char *manifest = laya_path_join(&allocator, output, LAYA_BUNDLE_MANIFEST);
-    int code = package && manifest ? summarize(output, package, manifest) : layac_fail(EXIT_MEMORY, "out of memory");
-    laya_release(&allocator, package);
-    laya_release(&allocator, manifest);
-    return code;
 }
 
 /* ------------------------------------------------------------------ the command */
@@ -179,7 +145,7 @@ static int palettize(settings *set)
     laya_status status = laya_palettize(set->bundle.package, &set->options, set->output, &error);
     layac_bar_end(&bar);
     layac_pass_signal_on();
-    return status == LAYA_OK ? print_summary(set->output) : layac_fail_library(&error);
+    return status == LAYA_OK ? layac_print_bundle(set->output, write_summary, judge) : layac_fail_library(&error);
 }
 
 static int print_screen(const laya_report *report, bool table)
