@@ -140,3 +140,19 @@ void test_same_bundle(const char *a, const char *b)
     free(names);
     free(others);
 }
+
+char test_folder[TEST_PATH_SIZE];
+
+int test_setup_folder(void **state)
+{
+    (void)state;
+    test_make_folder(test_folder);
+    return 0;
+}
+
+int test_teardown_folder(void **state)
+{
+    (void)state;
+    test_remove_tree(test_folder);
+    return 0;
+}

@@ -7,6 +7,10 @@
 
 /* Make an empty temporary directory; its path is written to `path`. */
 void test_make_folder(char path[TEST_PATH_SIZE]);
+/* A folder of one test: set-up and tear-down for cmocka_unit_test_setup_teardown. */
+extern char test_folder[TEST_PATH_SIZE];
+int test_setup_folder(void **state);
+int test_teardown_folder(void **state);
 /* Remove a directory with all that is in it. */
 void test_remove_tree(const char *path);
 /* directory/name. Returns `out`. */

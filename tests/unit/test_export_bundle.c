@@ -23,7 +23,6 @@
 /* sha256sum models/laya-demo/... */
 #define DEMO_WEIGHTS_SHA256 "54fd41a74a341f2e84cb5fd45a3b0c82aad4906b875680913935fc1c1d186e56"
 
-static char folder[TEST_PATH_SIZE]; /* of one test */
 static laya_model *demo;
 
 static int open_demo(void **state)
@@ -40,23 +39,9 @@ static int close_demo(void **state)
     return 0;
 }
 
-static int make_folder(void **state)
-{
-    (void)state;
-    test_make_folder(folder);
-    return 0;
-}
-
-static int remove_folder(void **state)
-{
-    (void)state;
-    test_remove_tree(folder);
-    return 0;
-}
-
 static const char *at(char path[TEST_PATH_SIZE], const char *name)
 {
-    return test_join(path, folder, name);
+    return test_join(path, test_folder, name);
 }
 
 static void export_to(const char *output, const laya_export_options *options)
@@ -69,7 +54,7 @@ static void export_to(const char *output, const laya_export_options *options)
 /* The folder of the test holds nothing. */
 static void expect_nothing(void)
 {
-    char *tree = test_list_tree(folder);
+    char *tree = test_list_tree(test_folder);
     assert_string_equal(tree, "");
     free(tree);
 }
@@ -507,7 +492,7 @@ static void test_existing_output(void **state)
     assert_int_equal(symlink(at(target, "missing"), at(output, "link")), 0);
     expect_refusal(demo, NULL, output, LAYA_ERROR_IO, "exists already");
     expect_refusal(demo, NULL, at(output, "file/bundle"), LAYA_ERROR_IO, "");
-    char *tree = test_list_tree(folder);
+    char *tree = test_list_tree(test_folder);
     assert_string_equal(tree, "directory/\nfile\nlink\n");
     free(tree);
 }
@@ -520,9 +505,9 @@ static void test_read_only_output(void **state)
     expect_refusal(demo, NULL, "/proc/laya/bundle", LAYA_ERROR_IO, "/proc/laya");
 #endif
     if (geteuid() != 0) { /* root may write everywhere */
-        assert_int_equal(chmod(folder, 0500), 0);
+        assert_int_equal(chmod(test_folder, 0500), 0);
         expect_refusal(demo, NULL, at(output, "bundle"), LAYA_ERROR_IO, "permission denied");
-        assert_int_equal(chmod(folder, 0700), 0);
+        assert_int_equal(chmod(test_folder, 0700), 0);
     }
     expect_nothing();
 }
@@ -700,7 +685,7 @@ static void test_out_of_memory(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, test_setup_folder, test_teardown_folder)
     const struct CMUnitTest tests[] = {
         TEST(test_reference_bundle),   TEST(test_small_kinds),       TEST(test_standalone_bundle),
         TEST(test_same_bytes),         TEST(test_arguments),         TEST(test_limits),

@@ -18,12 +18,11 @@
 #include <time.h>
 #include <unistd.h>
 
-static char folder[TEST_PATH_SIZE];  /* of one test: what layac writes */
 static char shelter[TEST_PATH_SIZE]; /* of all tests: its standard output and error, a larger checkpoint */
 
 static const char *at(char path[TEST_PATH_SIZE], const char *name)
 {
-    return test_join(path, folder, name);
+    return test_join(path, test_folder, name);
 }
 
 /* ------------------------------------------------------------------ running */
@@ -44,7 +43,7 @@ static void expect_success(test_outcome o)
 
 static void expect_nothing(void)
 {
-    char *tree = test_list_tree(folder);
+    char *tree = test_list_tree(test_folder);
     assert_string_equal(tree, "");
     free(tree);
 }
@@ -88,20 +87,6 @@ static int remove_shelter(void **state)
 {
     (void)state;
     test_remove_tree(shelter);
-    return 0;
-}
-
-static int make_folder(void **state)
-{
-    (void)state;
-    test_make_folder(folder);
-    return 0;
-}
-
-static int remove_folder(void **state)
-{
-    (void)state;
-    test_remove_tree(folder);
     return 0;
 }
 
@@ -275,9 +260,9 @@ static void test_outputs(void **state)
     char output[TEST_PATH_SIZE], model[TEST_PATH_SIZE];
     test_path(model, TEST_DEMO);
     expect_success(EXPORT("--model", model, "--output", at(output, "bundle")));
-    char *before = test_list_tree(folder);
+    char *before = test_list_tree(test_folder);
     test_expect_failure(EXPORT("--model", model, "--output", output), 5, "bundle: exists already");
-    char *after = test_list_tree(folder);
+    char *after = test_list_tree(test_folder);
     assert_string_equal(before, after);
     free(before);
     free(after);
@@ -374,10 +359,10 @@ static void test_signals(void **state)
     for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
         test_child c = test_start_layac(
             shelter, TEST_LIST("export", "--model", checkpoint, "--output", output, "--threads", "1"));
-        char *tree = test_list_tree(folder);
+        char *tree = test_list_tree(test_folder);
         while (!*tree) { /* until the staging directory is there */
             free(tree);
-            tree = test_list_tree(folder);
+            tree = test_list_tree(test_folder);
         }
         free(tree);
         kill(c.pid, signals[i]);
@@ -451,7 +436,7 @@ static void test_outliers(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, test_setup_folder, test_teardown_folder)
     const struct CMUnitTest tests[] = {
         TEST(test_summary),
         TEST(test_hashes_by_another_program),

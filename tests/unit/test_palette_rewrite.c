@@ -8,22 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static char folder[TEST_PATH_SIZE]; /* of one test */
-
-static int make_folder(void **state)
-{
-    (void)state;
-    test_make_folder(folder);
-    return 0;
-}
-
-static int remove_folder(void **state)
-{
-    (void)state;
-    test_remove_tree(folder);
-    return 0;
-}
-
 /* ------------------------------------------------------------------ a program of two layers */
 
 /*
@@ -162,7 +146,7 @@ static laya_package *write_package(laya_mil_program *program, const char *name)
     laya_package_files files;
     laya_error error;
     laya_verdict verdict;
-    test_join(path, folder, name);
+    test_join(path, test_folder, name);
     if (laya_package_write(program, path, NULL, &files, &error) != LAYA_OK) fail_msg("%s", error.message);
     if (laya_package_read_back(program, path, name, NULL, &error) != LAYA_OK) fail_msg("%s", error.message);
     laya_package *package = test_open_package(path);
@@ -385,9 +369,9 @@ static void expect_export(laya_graph graph, laya_package_precision precision, ui
                                           {1, 2, 3, 4, 6, 8, LAYA_PALETTE_AS_IS}};
     unsigned char *expected[25];
     laya_palette_weight *weights;
-    laya_package *package = test_open_body(folder, graph, precision);
+    laya_package *package = test_open_body(test_folder, graph, precision);
     char path[TEST_PATH_SIZE];
-    laya_package *dense = test_open_package(test_join(path, folder, "body"));
+    laya_package *dense = test_open_package(test_join(path, test_folder, "body"));
     assert_int_equal(test_select_weights(&package->program, group_size, &weights), 25);
     for (uint32_t at = 0; at < 25; at++) {
         weights[at].bits = rounds[grouped][at % 7];
@@ -675,14 +659,15 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_what_a_group_size_does_not_divide),
         cmocka_unit_test(knows_which_form_is_needed),
-        cmocka_unit_test_setup_teardown(writes_one_table_a_tensor, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(writes_groups, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(raises_no_opset_without_need, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(rewrites_the_per_head_graph, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(rewrites_the_per_head_graph_in_groups, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(rewrites_the_lean_graph, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(rewrites_the_lean_graph_in_groups, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(rewrites_an_fp32_graph_in_groups, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(writes_one_table_a_tensor, test_setup_folder, test_teardown_folder),
+        cmocka_unit_test_setup_teardown(writes_groups, test_setup_folder, test_teardown_folder),
+        cmocka_unit_test_setup_teardown(raises_no_opset_without_need, test_setup_folder, test_teardown_folder),
+        cmocka_unit_test_setup_teardown(rewrites_the_per_head_graph, test_setup_folder, test_teardown_folder),
+        cmocka_unit_test_setup_teardown(rewrites_the_per_head_graph_in_groups, test_setup_folder,
+                                        test_teardown_folder),
+        cmocka_unit_test_setup_teardown(rewrites_the_lean_graph, test_setup_folder, test_teardown_folder),
+        cmocka_unit_test_setup_teardown(rewrites_the_lean_graph_in_groups, test_setup_folder, test_teardown_folder),
+        cmocka_unit_test_setup_teardown(rewrites_an_fp32_graph_in_groups, test_setup_folder, test_teardown_folder),
         cmocka_unit_test(refuses_what_the_opset_changes),
         cmocka_unit_test(says_what_fits_an_older_opset),
         cmocka_unit_test(raises_all_functions),

@@ -6,22 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static char folder[TEST_PATH_SIZE]; /* of one test */
-
-static int make_folder(void **state)
-{
-    (void)state;
-    test_make_folder(folder);
-    return 0;
-}
-
-static int remove_folder(void **state)
-{
-    (void)state;
-    test_remove_tree(folder);
-    return 0;
-}
-
 /* ------------------------------------------------------------------ the exported graphs */
 
 /* What the demo model has, from its configuration: d = 192, 4 encoder layers with 256 inside, 2 head layers. */
@@ -50,7 +34,7 @@ static void expect_weight(const laya_palette_weight *weight, const char *scope, 
 
 static void expect_demo(laya_graph graph, laya_package_precision precision)
 {
-    laya_package *package = test_open_body(folder, graph, precision);
+    laya_package *package = test_open_body(test_folder, graph, precision);
     laya_palette_weight *weights;
     assert_int_equal(test_select_weights(&package->program, 0, &weights), 4 * 4 + 2 * 4 + 1);
     for (unsigned layer = 0; layer < 4; layer++) {
@@ -368,8 +352,8 @@ static void selects_in_all_functions(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(selects_in_the_per_head_graph, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(selects_in_the_lean_graph, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(selects_in_the_per_head_graph, test_setup_folder, test_teardown_folder),
+        cmocka_unit_test_setup_teardown(selects_in_the_lean_graph, test_setup_folder, test_teardown_folder),
         cmocka_unit_test(selects_by_role),
         cmocka_unit_test(selects_in_all_functions),
     };
