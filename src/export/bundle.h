@@ -11,6 +11,9 @@
 #define LAYA_BUNDLE_MANIFEST "manifest.json"
 #define LAYA_BUNDLE_HOST_WEIGHTS "host_weights.safetensors"
 
+/* Written in manifests and reports where nothing was measured, never a guess. */
+#define LAYA_NOT_MEASURED "not_measured"
+
 /* The files of a checkpoint. */
 typedef enum laya_source_file {
     LAYA_SOURCE_WEIGHTS,

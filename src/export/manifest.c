@@ -14,9 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Written where nothing was measured, never a guess. */
-#define NOT_MEASURED "not_measured"
-
 const char *laya_source_file_name(laya_source_file file)
 {
     switch (file) {
@@ -195,9 +192,9 @@ static laya_status write_document(laya_json_writer *w, const laya_bundle_content
     write_host(w, bundle);
     LAYA_TRY(laya_write_operations(w, program, error));
     laya_write_provenance(w);
-    laya_json_member_string(w, "placement", NOT_MEASURED);
-    laya_json_member_string(w, "numerical_check", NOT_MEASURED);
-    laya_json_member_string(w, "timings", NOT_MEASURED);
+    laya_json_member_string(w, "placement", LAYA_NOT_MEASURED);
+    laya_json_member_string(w, "numerical_check", LAYA_NOT_MEASURED);
+    laya_json_member_string(w, "timings", LAYA_NOT_MEASURED);
     laya_json_member_round4(w, "conversion_seconds", bundle->seconds);
     laya_json_end(w, '}');
     return LAYA_OK;

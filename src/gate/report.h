@@ -3,11 +3,8 @@
 #ifndef LAYA_GATE_REPORT_H
 #define LAYA_GATE_REPORT_H
 
-#include "base/json.h"
+#include "export/bundle.h"
 #include "laya/gate.h"
-
-/* Written where nothing was measured, never a guess. */
-#define LAYA_NOT_MEASURED "not_measured"
 
 struct laya_report {
     laya_allocator allocator;

@@ -9,9 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Written where nothing was measured, never a guess. */
-#define NOT_MEASURED "not_measured"
-
 const char *laya_palette_mode_name(laya_palette_mode mode)
 {
     switch (mode) {
@@ -171,7 +168,7 @@ static void write_palette(laya_json_writer *w, const laya_palette_contents *bund
     laya_json_end(w, ']');
     write_skipped(w, bundle);
     write_totals(w, bundle);
-    laya_json_member_string(w, "gate", NOT_MEASURED);
+    laya_json_member_string(w, "gate", LAYA_NOT_MEASURED);
     laya_json_member_round4(w, "seconds", bundle->seconds);
     laya_json_end(w, '}');
 }
@@ -211,7 +208,7 @@ static laya_status write_member(laya_json_writer *w, const laya_palette_contents
         size_t size;
         const char *key = laya_json_text(it->key, &size);
         laya_json_key(w, key, size);
-        laya_json_put_string(w, NOT_MEASURED, sizeof NOT_MEASURED - 1);
+        laya_json_put_string(w, LAYA_NOT_MEASURED, sizeof LAYA_NOT_MEASURED - 1);
     } else if (!laya_json_equals(it->key, "source_files_sha256")) /* part of the provenance */
         copy_member(w, it);
     return LAYA_OK;
